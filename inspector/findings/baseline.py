@@ -1,4 +1,4 @@
-"""An earlier audit held against this one: what got better, worse, what is new and what is gone."""
+"""Comparison of an audit with an earlier one: trends of findings and metrics, for gates."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from inspector.light_dataclasses import dataclass
 from inspector.quantities import count_text
 from inspector.sums import sum_known
 
-# Share of its earlier value by which a number may differ and count as unchanged: a running query is
-# never twice the same.
+# Share of its earlier value by which a finding's or metric's number may differ and count as
+# unchanged, if the user sets no other: the state of a running query always changes a little.
 TOLERANCE = 0.1
 
-USUAL_GROWTH = 0.01  # share of the state per hour; growth that differs by less counts as unchanged
-# seconds by which the watermark's lag may differ, as it varies with the batches
+# share of the state by which growth per hour may differ between two audits and count as unchanged
+USUAL_GROWTH = 0.01
+# seconds by which the watermark's lag may differ between two audits and count as unchanged
 USUAL_LAG_SECONDS = 600
 
-# metric of growth -> metric of what grows
+# name of a metric of growth -> name of the metric of the state that grows
 _GROWS = {
     "growth.rows_per_hour": "state.rows",
     "growth.bytes_per_hour": "state.bytes",
     "growth.heap_bytes_per_hour": "heap.bytes",
 }
-_MOST = 1 << 63  # numbers of a file must be smaller
+_MOST = 1 << 63  # absolute value that numbers of a baseline file must stay below
 
 
 class Trend(enum.Enum):
-    """Change of a finding or metric against the baseline, the worst first."""
+    """Change of a finding or metric from the earlier to the present audit, the worst first."""
 
     NEW = "new"
     WORSE = "worse"
@@ -40,42 +41,47 @@ class Trend(enum.Enum):
 
     @property
     def is_bad(self) -> bool:
-        """True if a gate fails for it."""
+        """True for NEW and WORSE, for which a gate fails."""
         return self in (Trend.NEW, Trend.WORSE)
 
 
 class Place(NamedTuple):
-    """Identity of a finding across audits."""
+    """Identity of a finding across audits: its id, operator and store."""
 
     id: str  # id of the finding
     operator_id: int | None  # operator that it is about; None for the checkpoint
-    store_name: str | None  # store that it is about; None if it is about no single store
+    store_name: str | None  # store that it is about; None for a whole operator or the checkpoint
 
 
 @dataclass(frozen=True)
 class Earlier:
     """Results of an earlier audit of a checkpoint."""
 
-    checkpoint: str  # path
-    # id of the query, by which the checkpoint is recognised first; None if unknown
+    checkpoint: str  # path of the audited checkpoint
+    # id of the query, which identifies the checkpoint even if its path changed; None if unknown
     query_id: str | None
-    batch_id: int | None  # judged batch
-    complete: bool  # everything could be read; if not, a new finding may have been there before
-    metrics: Values  # values by name
-    # severity, rows and bytes of each finding; of several in one place the sum
+    batch_id: int | None  # judged batch; None if the report has none
+    # True if the audit could read everything; if not, findings that look new may be older
+    complete: bool
+    metrics: Values  # values of the metrics by name
+    # amount of each finding, by its identity; the sum if several findings have one identity
     findings: Mapping[Place, Amount]
 
 
 @dataclass(frozen=True)
 class Amount:
-    """Severity, rows and bytes of a finding."""
+    """Severity, rows and bytes of a finding, or the sum of several findings of one ``Place``."""
 
-    severity: Severity  # highest severity
-    rows: int | None = None  # rows concerned; None if it counts none
-    bytes: int | None = None  # row bytes of these rows; None if it counts none
+    severity: Severity  # severity of the finding; the highest one of several
+    rows: int | None = None  # number of rows concerned; None if the finding counts none
+    bytes: int | None = None  # row bytes of these rows; None if the finding counts none
 
     def __add__(self, second: Amount) -> Amount:
-        """Return the sum, with the higher severity: one id may have several findings in a store."""
+        """Return the sum of the rows and bytes, with the higher of the two severities.
+
+        It serves several findings with one id, operator and store. A number that is None in both is
+        None in the sum.
+        """
         return Amount(
             max(self.severity, second.severity),
             sum_known((self.rows, second.rows)),
@@ -84,7 +90,7 @@ class Amount:
 
     @property
     def text(self) -> str:
-        """Severity, and rows if it counts any, for people."""
+        """Text for people: the severity, and the rows unless they are None: ``error, 3 rows``."""
         if self.rows is None:
             return self.severity.word
         return f"{self.severity.word}, {count_text(self.rows, 'row')}"
@@ -112,29 +118,32 @@ class MetricTrend:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A checkpoint compared with its baseline."""
+    """Trends of a checkpoint's findings and metrics against those of an earlier audit."""
 
-    # earlier results; None if the baseline lacks the checkpoint, so that all is new
+    # results of the earlier audit; None if the baseline lacks the checkpoint, so all is new
     earlier: Earlier | None
     findings: tuple[FindingTrend, ...]  # findings of either audit, the worst first
     metrics: tuple[MetricTrend, ...]  # metrics that both audits have, the worst first
 
     def count(self, trend: Trend) -> int:
-        """Return the number of findings and metrics with a trend."""
+        """Return the number of findings and metrics with the trend ``trend``."""
         return self.trends.count(trend)
 
     @property
     def trends(self) -> list[Trend]:
-        """Trends of all findings and metrics."""
+        """Trends of all findings, then of all metrics."""
         return [*(f.trend for f in self.findings), *(m.trend for m in self.metrics)]
 
     @property
     def worse_metrics(self) -> tuple[MetricTrend, ...]:
-        """Metrics for which a gate fails."""
+        """Metrics whose trend is worse, for which a gate fails."""
         return tuple(metric for metric in self.metrics if metric.trend.is_bad)
 
     def is_bad(self, finding: Finding) -> bool:
-        """True if a finding is new or worse."""
+        """Return True if ``finding`` of the present audit is new or worse.
+
+        Findings with one id, operator and store are judged together.
+        """
         return any(t.place == place_of(finding) and t.trend.is_bad for t in self.findings)
 
 
@@ -146,8 +155,9 @@ def compare(
 ) -> Comparison:
     """Return the comparison of an audit with an earlier one.
 
-    Numbers that differ by up to ``tolerance`` of the earlier value count as the same. Without an
-    earlier audit all findings are new.
+    ``findings`` and ``metrics`` are those of the present audit. ``tolerance`` is the share of an
+    earlier number by which it may change and count as the same. If ``earlier`` is None, all
+    findings are new, and no metric is compared.
     """
     now = amounts_of((place_of(f), Amount(f.severity, f.rows, f.bytes)) for f in findings)
     before = {} if earlier is None else earlier.findings
@@ -165,12 +175,12 @@ def compare(
 
 
 def place_of(finding: Finding) -> Place:
-    """Return the identity of a finding, which another audit's finding may share."""
+    """Return the id, operator and store of a finding, which identify it in another audit."""
     return Place(finding.kind.id, finding.operator_id, finding.store_name)
 
 
 def amounts_of(amounts: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
-    """Return the sum of the amounts of each place."""
+    """Return the sums of the amounts by place, for pairs of a place and an amount."""
     sums: dict[Place, Amount] = {}
     for location, amount in amounts:
         sums[location] = sums[location] + amount if location in sums else amount
@@ -178,7 +188,12 @@ def amounts_of(amounts: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
 
 
 def _metric_trends(before: Values, now: Values, tolerance: float) -> Iterator[MetricTrend]:
-    """Yield the trend of each metric that both audits have."""
+    """Yield the trend of each metric that has a value in both audits.
+
+    ``before`` and ``now`` are the values of the earlier and the present audit. A difference counts
+    as the same up to ``tolerance``, a share of the earlier value, or up to the usual fluctuation of
+    the metric. Negative values are compared as 0.
+    """
     for metric in METRICS:
         then, current = before.get(metric.name), now.get(metric.name)
         if then is not None and current is not None:
@@ -190,9 +205,11 @@ def _metric_trends(before: Values, now: Values, tolerance: float) -> Iterator[Me
 
 
 def _least_difference(metric: Metric, now: Values) -> float:
-    """Return the difference of a metric's values up to which it counts as unchanged.
+    """Return the difference of two values of a metric up to which the metric counts as unchanged.
 
-    It is for changes that come and go by themselves; in the metric's unit.
+    The result has the metric's unit. It is USUAL_LAG_SECONDS for the watermark's lag, and the share
+    USUAL_GROWTH of the present state, from ``now``, for a rate of growth. It is 0 for other
+    metrics.
     """
     if metric.name == "watermark.lag_seconds":
         return USUAL_LAG_SECONDS
@@ -221,9 +238,10 @@ def _trend_of(before: Amount | None, now: Amount | None, tolerance: float) -> Tr
 
 
 def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
-    """Return whether a number is the same, worse (larger) or better (smaller).
+    """Return SAME, WORSE or BETTER for a number that was ``before`` and is ``now``.
 
-    Differences up to ``least`` count as the same.
+    SAME is for differences up to ``least``. Otherwise a larger number is worse, and a smaller one
+    is better.
     """
     if abs(now - before) <= least:
         return Trend.SAME
@@ -235,8 +253,8 @@ def failing(
 ) -> tuple[Finding, ...]:
     """Return the findings for which a gate fails.
 
-    They have at least the severity ``least`` and, with a comparison, are new or worse. Empty if
-    ``least`` is None.
+    They have at least the severity ``least``. If there is a comparison, they are also new or worse
+    by it. The result is empty if ``least`` is None.
     """
     if least is None:
         return ()
@@ -246,7 +264,11 @@ def failing(
 
 
 def earlier_of(report: Mapping[str, Any]) -> Earlier:
-    """Return the results in the JSON report of one audit; ValueError for another document."""
+    """Return the results of an audit from its parsed JSON report.
+
+    Raises ValueError if ``report`` is not the report of one audit. Raises TypeError if the id of
+    its batch is no whole number.
+    """
     try:
         summary = report["summary"]
         result = amounts_of(map(_place_and_amount, report["findings"]))
@@ -262,7 +284,11 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
 
 
 def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
-    """Return identity and amount of a finding in a report."""
+    """Return the identity and the amount of a finding in a parsed JSON report.
+
+    Raises KeyError if a field is missing or the severity is unknown, and TypeError if a number is
+    wrong.
+    """
     store = finding["store_name"]
     location = Place(
         str(finding["id"]), _count(finding["operator_id"]), None if store is None else str(store)
@@ -272,7 +298,10 @@ def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
 
 
 def _count(value: Any) -> int | None:
-    """Return a whole number of a report; None for None, TypeError for other values."""
+    """Return a count from a JSON report as an integer; None for None.
+
+    Raises TypeError for floats (``3.0`` too), booleans, texts and numbers that are too large.
+    """
     if isinstance(value, float):
         raise TypeError(f"{value!r:.40} is not a count")
     number = _number(value)
@@ -280,7 +309,10 @@ def _count(value: Any) -> int | None:
 
 
 def _number(value: Any) -> Value:
-    """Return a number of a report; None for None, TypeError for other values."""
+    """Return a number from a JSON report unchanged; None for None.
+
+    Raises TypeError for booleans, texts, NaN and numbers whose absolute value is 2**63 or more.
+    """
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise TypeError(f"{value!r:.40} is not a number")
     if value is not None and not -_MOST < value < _MOST:  # nor NaN

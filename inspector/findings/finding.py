@@ -1,4 +1,4 @@
-"""The declaration of a finding, and one judged statement about a checkpoint."""
+"""Kinds of findings, and findings: one judged statement about a checkpoint each."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Severity(enum.IntEnum):
 
     @property
     def word(self) -> str:
-        """The severity in lower case, as options and reports spell it."""
+        """The severity in lower case, such as ``error``, as options and reports spell it."""
         return self.name.lower()
 
 
 class Group(enum.Enum):
-    """Subject of a finding; the hundreds of its id."""
+    """Subject of a finding, in the order of the first digit of its id (``SS1nn``: integrity)."""
 
     INTEGRITY = "integrity"
     LIFETIME = "lifetime"
@@ -52,35 +52,38 @@ class Weight(enum.Enum):
 
 @dataclass(frozen=True)
 class Kind:
-    """Declaration of a finding.
+    """Declaration of a kind of finding, from which all findings with its id are made.
 
-    The documentation's page of findings has its proof and its source.
+    How each kind is proven, and its source in Spark, are on the documentation's page of findings.
     """
 
     id: str  # ``SSnnn``; never changes its meaning
     severity: Severity  # severity of its findings, unless they have their own
     title: str  # name in a few words
     spark: str  # the error class, conf, metric or method to look for in Spark
-    to_do: str  # advice to the user
+    to_do: str  # advice to the user, if the finding has none of its own
     cause: str = ""  # what is wrong, in one plain sentence; empty if each finding has its own
-    command: str = "timeline"  # command that shows more, without program and path
+    command: str = "timeline"  # command that shows more, without the program's name and the path
     # certainties that its findings may have, the usual one first
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
-    # ids of findings whose reason it is, so that it is named instead (``explanation/judgements``)
+    # ids of findings that are effects of this one: it is named as the main cause in their place
     explains: tuple[str, ...] = ()
-    in_store: bool = False  # explains only findings of the same operator and store
-    concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
-    # ids of findings about the same subject that are left out next to this one
+    in_store: bool = False  # True if it explains only findings about its own operator and store
+    concerns: Concerns = Concerns.ROWS  # kind of rows that its rows and bytes count
+    # ids of findings that are left out if this one is made about the same operator and store
     hides: tuple[str, ...] = ()
-    yields_to_errors: bool = False  # left out next to an error of its group
-    weight: Weight = Weight.USUAL
-    info_weight: Weight | None = None  # weight as information; None for the usual one
-    about_most: bool = False  # about most rows or updates, though it counts no bytes of them
-    leads: tuple[str, ...] = ()  # ids of main findings whose sentence follows that of this one
+    yields_to_errors: bool = False  # True if it is left out next to an error of its group
+    weight: Weight = Weight.USUAL  # importance when the main cause is chosen
+    # importance of a finding of severity info; None if it is that of ``weight``
+    info_weight: Weight | None = None
+    # True if it is always about most rows or updates of a store, though it counts no bytes
+    about_most: bool = False
+    # ids of main findings whose sentence follows the sentence of this one, if both are joined
+    leads: tuple[str, ...] = ()
 
     @property
     def group(self) -> Group:
-        """Subject of the finding, from the hundreds of its id."""
+        """Subject of the finding, by the first digit of its id."""
         return list(Group)[int(self.id[2]) - 1]
 
     def of_store(
@@ -92,15 +95,19 @@ class Kind:
         cause: str = "",
         **more: Any,
     ) -> Finding:
-        """Return a finding about a store; ``more`` are other fields of :class:`Finding`."""
+        """Return a finding of this kind about one store.
+
+        ``subject`` has the number of the operator and the name of the store. ``size`` is in bytes.
+        ``more`` are other fields of :class:`Finding`.
+        """
         more |= {"store_name": subject.store_name, "rows": rows, "bytes": size, "cause": cause}
         return self.of(evidence, subject.operator_id, **more)
 
     def of(self, evidence: str, operator_id: int | None = None, **more: Any) -> Finding:
-        """Return a finding about an operator or the checkpoint.
+        """Return a finding of this kind about an operator, or about the checkpoint by default.
 
-        ``more`` are other fields of :class:`Finding`; by default certainty and next step are those
-        of the kind.
+        ``more`` are other fields of :class:`Finding`. The certainty is by default the first one of
+        the kind, and the next step is the kind's advice.
         """
         certainty = more.pop("certainty", self.certainties[0])
         next_step = more.pop("next_step", self.to_do)
@@ -108,11 +115,11 @@ class Kind:
 
 
 class Subject(Protocol):
-    """A store, or a view of it, that a finding is about."""
+    """A store, or a view of a store, that a finding is about."""
 
     @property
     def operator_id(self) -> int:
-        """Number of its operator."""
+        """Number of the operator that the store belongs to."""
 
     @property
     def store_name(self) -> str:
@@ -125,22 +132,25 @@ class Finding:
 
     kind: Kind  # declaration of the finding
     certainty: Certainty  # proven, inferred or undecided
-    evidence: str  # the numbers that show it
+    evidence: str  # text with the numbers that show it
     next_step: str  # advice to the user
     operator_id: int | None = None  # operator that it is about; None for the checkpoint
     store_name: str | None = None  # store that it is about; None for an operator or the checkpoint
-    rows: int | None = None  # rows concerned, exact; None if it counts none
+    rows: int | None = None  # number of rows concerned, exact; None if it counts none
     bytes: int | None = None  # UnsafeRow bytes of these rows, exact; None if it counts none
-    cause: str = ""  # what is wrong, in one plain sentence; by default that of the kind
-    # by default that of the kind; info if the finding is undecided
+    cause: str = ""  # what is wrong, in one plain sentence; by default the cause of the kind
+    # importance; by default that of the kind, or info if the finding is undecided
     severity: Severity = field(default=cast("Severity", None))
-    # ids of findings about the same subject that are left out next to this one; by default those
-    # of the kind
+    # ids of findings about the same operator and store that are left out next to this one; by
+    # default those of the kind
     hides: tuple[str, ...] = ()
-    occurrences: int | None = None  # number of times that it was seen, if it counts no rows
+    occurrences: int | None = None  # number of times that it was seen; None if it counts rows
 
     def __post_init__(self) -> None:
-        """Fill in what is not given from the kind."""
+        """Set cause, hidden ids and severity to those of the kind if they are empty or None.
+
+        An undecided finding gets the severity info instead.
+        """
         object.__setattr__(self, "cause", self.cause or self.kind.cause)
         object.__setattr__(self, "hides", self.hides or self.kind.hides)
         given = cast("Severity | None", self.severity)
@@ -149,9 +159,10 @@ class Finding:
 
     @property
     def weight(self) -> Weight:
-        """Importance when the main cause is chosen.
+        """Importance of the finding when the main cause is chosen.
 
-        That of the kind, which may have another one for information.
+        It is the weight of its kind, or the kind's ``info_weight``, if set, for a finding of
+        severity info.
         """
         if self.severity is Severity.INFO and self.kind.info_weight is not None:
             return self.kind.info_weight
@@ -172,5 +183,8 @@ class Finding:
 
     @property
     def store(self) -> tuple[int | None, str | None]:
-        """Operator and store that it is about; None for both if it is about the checkpoint."""
+        """Number of the operator and name of the store that the finding is about.
+
+        The name is None for a whole operator. Both are None for the checkpoint.
+        """
         return self.operator_id, self.store_name

@@ -22,12 +22,17 @@ from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.quantities import count_text
 
-# Spark's error class at a row that is not there
+# Spark's error class when a join reads a row that its counter counts and that is not stored
 NULL_VALUE = "STREAM_STREAM_JOIN_INCONSISTENT_STATE"
 
 
 def with_null_rows(restart: Restart, checkpoint: Checkpoint, version: int, facts: Facts) -> Restart:
-    """Return the restart with the effect of null rows of joins on its first batch."""
+    """Return a copy of ``restart`` with the obstacles and doubts from null rows of joins.
+
+    A null row is a row that a counter of the join counts and that is not stored. It is an obstacle
+    if the first batch surely reads it and so fails; otherwise it is a doubt. ``facts`` are those
+    that were collected from the state at ``version``.
+    """
     obstacles, doubts = [*restart.obstacles], [*restart.doubts]
     for operator in CheckpointView(checkpoint, version, facts).operators:
         for reason in _null_rows(JoinSides(operator)):
@@ -39,9 +44,10 @@ def with_null_rows(restart: Restart, checkpoint: Checkpoint, version: int, facts
 
 
 def _null_rows(join: JoinSides) -> Iterator[Obstacle | Doubt]:
-    """Yield an obstacle or doubt for each side of a join with null rows.
+    """Yield an obstacle or a doubt for each side of a join that has null rows.
 
-    An obstacle if the first batch reads all rows of the side.
+    It is an obstacle if every batch reads all rows of the side, so that the first batch fails.
+    Otherwise it is a doubt.
     """
     for side in join.sides:
         if side.check is None or not side.check.missing_rows:

@@ -1,4 +1,4 @@
-"""Facts of a run to findings."""
+"""Judgement of the merged facts of a run: every rule is applied, and findings are returned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ATTEMPTS = (
     "two attempts wrote {count:/version} {versions}: this is proven of the files, and the running "
     "query may have other rows (premise one-attempt)"
 )
-"""Evidence that is added to proofs about rows of versions that two attempts wrote."""
+"""Note for the evidence of proven lifetime findings whose operator has versions of two attempts."""
 
 
 def judge(  # noqa: PLR0913 - what findings rest on
@@ -43,11 +43,12 @@ def judge(  # noqa: PLR0913 - what findings rest on
     restart: Restart | None = None,
     growing: Mapping[StoreName, bool] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
-    """Apply every rule to the facts of a version, and return the findings, the most severe first.
+    """Return the findings of every rule about a version, the most severe first.
 
-    ``heap_bytes`` is the estimated heap of the retained versions, if there is a limit for it.
-    ``restart`` is None if the version is not the newest. ``growing`` says which stores grow; stores
-    for which it is unknown are absent.
+    ``facts`` are those of all versions up to ``version``. ``problems`` are what could not be read.
+    ``heap_bytes`` is the estimated heap of the retained versions; None without a limit for it.
+    ``key_words`` returns words for a key. ``restart`` is None if the version is not the newest.
+    ``growing`` is True for each store whose bytes grow; stores for which it is unknown are absent.
     """
     context = Context(problems, key_words, growing, heap_bytes, restart)
     view = CheckpointView(checkpoint, version, facts, context)
@@ -61,9 +62,10 @@ def judge_rules(
     thresholds: Thresholds = DEFAULTS,
     folders: tuple[str, ...] = FOLDERS,
 ) -> Iterator[Finding]:
-    """Yield the findings of the rules in some folders.
+    """Yield the findings of the rules in some folders, such as ``integrity``.
 
-    Each rule judges the checkpoint, its operators or its stores.
+    A rule judges the whole checkpoint, each operator or each store, as its ``scope`` says. No
+    finding is left out here.
     """
     views = {"checkpoint": (view,), "operator": view.operators, "store": view.stores}
     for rule in rules(folders):
@@ -72,7 +74,10 @@ def judge_rules(
 
 
 def _visible_findings(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those that another finding on the same subject hides."""
+    """Return the findings without those that another finding hides.
+
+    A finding hides those whose id is in its ``hides`` and whose operator and store are its own.
+    """
     hidden = {(id_, finding.store) for finding in findings for id_ in finding.hides}
     return [f for f in findings if (f.kind.id, f.store) not in hidden]
 
@@ -85,16 +90,20 @@ def judge_integrity(
     thresholds: Thresholds = DEFAULTS,
     restart: Restart | None = None,
 ) -> tuple[Finding, ...]:
-    """Apply the rules about files alone, and return the findings, the most severe first."""
+    """Return the findings of the rules about files alone, the most severe first.
+
+    ``restart`` is None if ``version`` is not the newest. ``problems`` are what could not be read.
+    """
     context = Context(problems, restart=restart, judges_rows=False)
     view = CheckpointView(checkpoint, version, facts, context)
     return _reported_findings(judge_rules(view, thresholds, ("integrity",)), thresholds)
 
 
 def _reported_findings(findings: Iterable[Finding], thresholds: Thresholds) -> tuple[Finding, ...]:
-    """Return the findings that are frequent enough, the most severe first.
+    """Return the findings that reach the user's least numbers, sorted by severity and id.
 
-    Findings that yield to errors are left out next to an error of their group.
+    The most severe one is first. Findings that yield to errors are left out next to an error of
+    their group.
     """
     reported = [f for f in findings if thresholds.reports(f.kind.id, f.count)]
     groups = {
@@ -107,9 +116,10 @@ def _reported_findings(findings: Iterable[Finding], thresholds: Thresholds) -> t
 
 
 def _versions_of_two_attempts(checkpoint: Checkpoint, version: int) -> dict[int, list[int]]:
-    """Return versions that two attempts wrote, as a temporary file shows, by operator.
+    """Return the versions that two attempts of a batch wrote, sorted, by operator.
 
-    Only versions up to ``version`` (premise ``one-attempt``).
+    A temporary file next to the finished file of a version shows a second attempt. Only versions up
+    to ``version`` are returned.
     """
     versions: dict[int, set[int]] = {}
     for operator in checkpoint.operators:
@@ -126,9 +136,10 @@ def _versions_of_two_attempts(checkpoint: Checkpoint, version: int) -> dict[int,
 def _with_attempts(
     findings: Iterable[Finding], versions: Mapping[int, Sequence[int]]
 ) -> list[Finding]:
-    """Return the findings, with a note on two attempts in proven ones about rows.
+    """Return the findings, with a note on two attempts in the evidence of some.
 
-    ``versions`` are those that two attempts wrote, by operator.
+    These are proven lifetime findings about an operator in ``versions``, which has the versions
+    that two attempts wrote, by operator.
     """
     result = []
     for finding in findings:

@@ -1,8 +1,8 @@
 """Compare a checkpoint with that of a changed query, and judge each difference.
 
-OLD is the checkpoint that the query goes on from, NEW one that the changed query made of a few
-rows. What leaves no trace in a checkpoint, such as a filter, shows in the state that the old query
-makes of the same rows: of all that a restart takes over, state alone depends on it.
+OLD is the checkpoint that the query continues from. NEW is a checkpoint that the changed query made
+of a few rows, in a rehearsal. A change of the logic, such as a filter, is not recorded in a
+checkpoint. It shows in the state that the old and the changed query make of the same rows.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _FORMATS = {
     "flatMapGroupsWithState": f"{STREAMING}flatMapGroupsWithState.stateFormatVersion",
     "applyInPandasWithState": f"{STREAMING}flatMapGroupsWithState.stateFormatVersion",
 }
-"""Operator -> the conf that chooses the form of its rows."""
+"""Name of an operator -> the conf that chooses the form of its rows."""
 _OF_CONF = {
     SHUFFLE_PARTITIONS: "partitions",
     PROVIDER_CLASS: "provider",
@@ -69,69 +69,82 @@ _OF_CONF = {
     CHECKPOINT_FORMAT: "checkpoint-format",
     SCHEMA_CHECK: "schema-check",
 }
-"""Confs that have a rule of their own."""
+"""Conf -> the restart rule about another value of it than the log records."""
 _FREE = (
     *("minBatchesToRetain", "noDataMicroBatches.", "pollingDelay", "numRecentProgressUpdates"),
     *("maxBatchesToRetainInMemory", "checkpoint.fileChecksum.", "stopTimeout", "ui."),
     *("stateStore.minDeltasForSnapshot", "stateStore.maintenanceInterval", "metricsEnabled"),
     *("stateStore.rocksdb.changelogCheckpointing.", "stateStore.numStateStoreMaintenanceThreads"),
 )
-"""Beginnings of confs below ``spark.sql.streaming`` that state does not depend on."""
+"""Beginnings of the names, behind ``spark.sql.streaming.``, of confs that state ignores."""
 _ITEMS = {
     SCHEMA_PATHS: "paths of state schemas",
     SCHEMA_PATHS_ELSEWHERE: "paths of state schemas",
     LOST_PARTITION_COUNT: "number of partitions",
 }
-"""Rules about what a restart looks for besides files of the checkpoint -> what is compared."""
+"""Restart rule about something that is in no file of state -> what its line says is compared."""
 _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
-"""Operators whose values are buffers: their fields are named by the functions, not by users."""
+"""Names of operators whose values are buffers, with fields that functions name and not users."""
 _DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")  # names of the operators that drop duplicates
 _BY_STATE = (
     *("key-renamed", "key-expression", "key-case", "key-alike"),
     *("value-renamed", "value-alike", "value-buffer"),
 )
-"""What schemas leave open, or doubt, and the same state of the same rows decides."""
+"""Names of restart rules whose lines the state of both queries can decide.
+
+The schemas alone leave these lines open or in doubt. ``state-same`` replaces such a line if both
+queries made equal state of the same rows.
+"""
 _DOUBTS = {
     "value-overwritten": "The values differ, as first and last keep others.",
     "value-buffer": "The bytes of the buffers differ, which another order in a set does too.",
 }
-"""What another value does not show."""
-# doubt if timers differ and their clock is unknown
+"""Restart rule about a value -> sentence on why different values may not mean other logic."""
+# sentence of a line on the state of both queries, if timers differ and their clock is unknown
 _UNKNOWN_CLOCK = (
     "The timers differ, and the files do not show whether they follow event time or processing "
     "time. Rehearse with event times that are years before today."
 )
-# reason if timers by processing time differ
+# sentence of a line on the state of both queries, if timers by processing time differ
 _OTHER_DURATION = (
     "Timers by processing time lie at another distance from the clock of their batch: the timeout "
     "is another one, or the function reads a clock itself."
 )
-# advice if no timer by processing time fired
+# advice for a rehearsal in which no timer by processing time fired
 _BY_CLOCK = (
     "The timers follow processing time: for the rehearsal, give both queries a timeout that is "
     "shorter than the time between two inputs."
 )
 _OVERWRITTEN = {"first": "last"}
-"""Buffers of which an aggregate of the other name replaces whatever the first one kept."""
+"""Name of a buffer of the old query -> name of the new query's buffer that overwrites its value.
 
-AVRO = "avro"  # value of :data:`ENCODING`
+``last`` replaces what ``first`` kept at the next row of a key. Until then the old value is used.
+"""
+
+AVRO = "avro"  # value of the conf ENCODING for rows encoded by Avro
 _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
     "integer": ("long", "float", "double"),
     "long": ("float", "double"),
     "float": ("double",),
 }
-"""Avro's promotions of numbers, by Spark's names."""
+"""Spark's name of a number type -> the types that Avro can read its values as."""
 
 
 @dataclass(frozen=True)
 class StateCounts:
-    """Numbers of rows and differences of one operator, over all its stores."""
+    """Numbers of rows and differences of one operator, summed over its stores.
 
-    rows: int  # rows that the old query made
-    differing: int  # keys that only one state has, or that have different values
+    The differences are those between the states that the old and the new query made of the same
+    rows.
+    """
+
+    rows: int  # number of rows that the old query made
+    differing: int  # number of keys that only one state has, or that have different values
     has_keys: bool  # True if a key is only in one of the states
-    moved_timers: int  # keys with another timer, of timers whose clock the files do not show
-    has_clock_timers: bool  # True if timers by processing time lie at another distance
+    # number of keys with another timer, if the files do not show which clock the timers follow
+    moved_timers: int
+    # True if timers by processing time have another distance from the clock of their batch
+    has_clock_timers: bool
 
 
 @dataclass(frozen=True)
@@ -145,25 +158,27 @@ class SameRows:
     keys: Mapping[tuple[int, str], int]
     # number of keys that both have with different values, by operator and store
     values: Mapping[tuple[int, str], int]
-    # operators and stores with fields of one name and type that no row tells apart
+    # operators and stores with fields of equal name and type, whose values are equal in all rows
     indistinct: Collection[tuple[int, str]]
-    unread: str = ""  # why the states could not be read; "" if they could
-    # keys with another timer, of timers that follow a clock that the files do not show
+    unread: str = ""  # sentence on why the states could not be read; "" if they could
+    # number of keys with another timer, by operator and store, if the files do not show the clock
+    # that the timers follow
     timers: Mapping[tuple[int, str], int] = field(default_factory=dict)
-    # ids of operators with code of the user of which no batch read a key back
+    # ids of operators that run the user's code, where no batch changed a key of an earlier batch
     unread_operators: Collection[int] = ()
-    # ids of operators with timers or a watermark where nothing fired and nothing was evicted;
+    # ids of operators with timers or a watermark where nothing fired and nothing was evicted ->
     # True if the timers follow processing time
     unfired_operators: Mapping[int, bool] = field(default_factory=dict)
-    # ids of joins whose time range the rows do not show -> a sentence on the rows that do
+    # ids of joins whose time range the rows do not show -> a sentence on rows that would show it
     open_ranges: Mapping[int, str] = field(default_factory=dict)
-    # ids of operators whose timers by processing time lie at another distance from the batch clock
+    # ids of operators whose timers by processing time have another distance from the batch clock
     clock_timer_operators: Collection[int] = ()
 
     def obstacle(self, production: Side, new: Side) -> str:
-        """Return a sentence on why the two states cannot be compared; "" if they can.
+        """Return a sentence on why the states of both queries cannot be compared; "" if they can.
 
-        ``production`` is the checkpoint in production, ``new`` that of the changed query.
+        ``production`` is the checkpoint in production, ``new`` that of the changed query. Reasons
+        are states that could not be read, another query, other sources or rows, or no state.
         """
         if self.unread:
             return self.unread
@@ -179,7 +194,7 @@ class SameRows:
         return "" if any(self.rows.values()) else "The rows made no state."
 
     def counts_of(self, operator_id: int) -> StateCounts:
-        """Return the rows and differences of an operator."""
+        """Return the rows and differences of an operator, summed over its stores."""
         stores = [store for store in self.rows if store[0] == operator_id]
         keys = sum(self.keys[store] for store in stores)
         return StateCounts(
@@ -191,7 +206,11 @@ class SameRows:
         )
 
     def decides(self, line: Line) -> bool:
-        """Return True if a store has equal state whose rows decide what the line leaves open."""
+        """Return True if equal state of both queries decides what the line leaves open.
+
+        The line must have a rule in ``_BY_STATE`` and a store without differences. A line on alike
+        fields also needs a row that distinguishes the fields.
+        """
         store = (line.operator_id or 0, line.store_name or "")
         shown = not line.rule.about.endswith("alike") or store not in self.indistinct
         is_same = not self.keys.get(store, 1) and not self.values.get(store, 1)
@@ -201,7 +220,7 @@ class SameRows:
 def _is_same_query(*sides: Checkpoint) -> bool:
     """Return True if two checkpoints have the same operators, stores and schemas.
 
-    Nullability is ignored.
+    Nullability is ignored; the names of fields are compared.
     """
     old, new = (
         {
@@ -219,33 +238,37 @@ def _is_same_query(*sides: Checkpoint) -> bool:
 
 @dataclass(frozen=True)
 class Target:
-    """Release of Spark, confs of its session, and mode that restart the query."""
+    """Release of Spark, confs of the session, and mode with which the query is restarted."""
 
     release: str  # one of :data:`inspector.findings.restart_rules.RELEASES`
-    # confs of the session; they go before those of the new checkpoint
+    # confs of the session, by name; they replace those of the new checkpoint
     conf: Mapping[str, str] = field(default_factory=dict)
-    mode: str | None = None  # one of the words of ``--mode``; None for the mode that it had
+    mode: str | None = None  # word of ``--mode`` such as ``real-time``; None for the mode as it was
     version: str = ""  # the release with its patch number, as ``4.2.1``; "" if it is not known
 
     @property
     def has_partition_fix(self) -> bool:
-        """True if it is 4.2.1 or a later patch of 4.2, which has SPARK-59919."""
+        """True if the exact release is 4.2.1 or a later patch of 4.2, which has SPARK-59919.
+
+        False if the patch number is not known.
+        """
         return bool(re.fullmatch(r"4\.2\.[1-9]\d{0,3}", self.version))
 
 
 class Preflight:
-    """Comparison of two checkpoints by the rules of one release."""
+    """Comparison of the checkpoints of an old and a changed query, by the rules of one release."""
 
     def __init__(
         self,
-        old: Side,  # what is in production
-        new: Side | None,  # what the changed query made; None to judge confs and release alone
-        target: Target,  # what restarts the query
-        problems: Sequence[Problem] = (),  # what is wrong with ``old``
-        # what the old query made of the rows of ``new``; None if that is not known
+        old: Side,  # checkpoint in production
+        # checkpoint that the changed query made; None to judge confs and release alone
+        new: Side | None,
+        target: Target,  # release, confs and mode that restart the query
+        problems: Sequence[Problem] = (),  # problems of ``old``
+        # state that both queries made of the same rows, compared; None if it is not known
         states: SameRows | None = None,
     ) -> None:
-        """Take both checkpoints, and what restarts the query."""
+        """Make the comparison of two checkpoints, and judge the restart of the old one."""
         self._old, self._new = old, new
         self._release, self._mode = target.release, target.mode
         self._line = LineMaker(target.release)
@@ -259,7 +282,11 @@ class Preflight:
         self._upgrade = Upgrade(old.checkpoint, old.sources, recorded, self._asked, self._line)
 
     def lines(self) -> list[Line]:
-        """Return every line, in the order in which Spark checks them."""
+        """Return a line on each thing that the restart depends on, in the order of Spark's checks.
+
+        Lines that equal state decides have the rule ``state-same``. Lines on refused schemas have
+        the rule ``schema-check`` if the session sets off Spark's check of schemas.
+        """
         lines = [*self._upgrade.downgrade_lines(), *self._own(), *self._confs()]
         if self._new is None:
             lines += self._upgrade.upgrade_lines()
@@ -283,13 +310,16 @@ class Preflight:
 
     @property
     def _lacks_partitions(self) -> bool:
-        """True if offset log format 2 does not record the number of partitions of the state."""
+        """True if offset log format 2 has no number of partitions, and no session conf sets one.
+
+        False if all operators run in a single partition.
+        """
         confs = self._old.confs
         is_lost = confs[OFFSET_FORMAT] == "2" and SHUFFLE_PARTITIONS not in {**confs, **self._asked}
         return is_lost and any(not o.single_partition for o in self._old.checkpoint.query)
 
     def _own(self) -> Iterator[Line]:
-        """Yield the lines on damage of the checkpoint that the query continues from."""
+        """Yield the lines on the old checkpoint itself: its files, formats, logs and metadata."""
         restart = self._restart
         yield self._files_line(restart)
         refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
@@ -307,7 +337,7 @@ class Preflight:
         yield from self._of_restart(restart)
 
     def _files_line(self, restart: Restart) -> Line:
-        """Return the line on the files that a restart reads."""
+        """Return the line on whether a restart can read the files that it needs."""
         # What only some releases mind has lines of its own.
         obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.about]
         stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
@@ -335,7 +365,10 @@ class Preflight:
                 yield self._line("state schema", "schema-lost", path)
 
     def _of_restart(self, restart: Restart) -> Iterator[Line]:
-        """Yield the refusals, doubts and options that the judge of restarts has besides files."""
+        """Yield the lines on refusals, doubts and required options that have a restart rule.
+
+        Obstacles and doubts about files of state have none; their line is that of ``_files_line``.
+        """
         reasons: tuple[Obstacle | Doubt, ...] = (*restart.obstacles, *restart.doubts)
         for reason in reasons:
             if reason.about in _ITEMS:
@@ -369,7 +402,7 @@ class Preflight:
     def _of_metadata(self, value: str | None) -> Line:
         """Return the line on a partition count that the log lacks, so that metadata decides it.
 
-        ``value`` is the one that the session sets; None if it sets none.
+        ``value`` is the number that the session sets; None if it sets none.
         """
         about = "partitions-of-metadata"
         release = RELEASES[-1] if self._has_partition_fix else self._release
@@ -381,7 +414,8 @@ class Preflight:
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
         """Return the line on a conf that the session sets to another value than the log records.
 
-        ``recorded`` is None if the log does not record it.
+        ``recorded`` is the value in the log; None if the log has none. ``value`` is that of the
+        session.
         """
         if key == SOURCE_EVOLUTION and (recorded or "false") != value:
             about = "evolution-on" if value == "true" else "evolution-off"
@@ -397,7 +431,11 @@ class Preflight:
         return self._of_unrecorded_conf(key, value)
 
     def _of_unrecorded_conf(self, key: str, value: str) -> Line:
-        """Return the line on a conf that the log does not record and no other rule is about."""
+        """Return the line on a conf that the log does not record and that has no rule of its own.
+
+        Its rule is ``assumed-conf`` if Spark takes another value for old checkpoints. It is
+        ``free-conf`` if state does not depend on the conf, and ``unknown-conf`` otherwise.
+        """
         if key == ANSI and value == "false" and self._upgrade.ran_before(SCALA_2_13):
             return self._line(key, "free-conf", None, value)
         taken = default_of(key)
@@ -409,7 +447,12 @@ class Preflight:
         return self._line(key, "free-conf" if free else "unknown-conf", taken, value)
 
     def _logic(self, new: Side, lines: Sequence[Line]) -> Iterator[Line]:
-        """Yield the lines on whether both queries make equal state of equal rows."""
+        """Yield the lines on whether both queries make equal state of the same rows.
+
+        ``lines`` are the other lines. Yields nothing if one of these is a refusal, or if no
+        operator is in both queries. Yields one line if the states are not known or cannot be
+        compared.
+        """
         both = self._in_both(new)
         if not both or any(line.rule.verdict is Restarts.REFUSED for line in lines):
             return
@@ -437,9 +480,10 @@ class Preflight:
                 yield from self._rehearsal_gaps(states, number, name)
 
     def _state_line(self, item: str, number: int, counts: StateCounts, doubt: str) -> Line:
-        """Return the line on equal or different state that both queries make of equal rows.
+        """Return the line on equal or different state that both queries make of the same rows.
 
-        ``doubt`` is the reason why different state may come from something else, or empty.
+        ``item`` is what was compared, and ``number`` is the operator's id. ``doubt`` is the reason
+        why different state may come from something other than the logic; "" if there is none.
         """
         store, differing, moved = (number, None), counts.differing, counts.moved_timers
         if not differing and not moved and counts.has_clock_timers:
@@ -462,7 +506,12 @@ class Preflight:
         is_late: bool,
         has_keys: bool,
     ) -> str:
-        """Return why differing states of an operator may not mean other logic; "" if they do."""
+        """Return a sentence on why different state of an operator may not mean other logic.
+
+        ``name`` is the operator's name and ``of_operator`` its lines. ``abouts`` are the rules of
+        all lines. ``is_late`` is True if the watermarks differ, and ``has_keys`` if a key is only
+        in one state. Returns "" if the difference does mean other logic.
+        """
         conf, confs = _FORMATS.get(name, ""), self._states.old.confs if self._states else {}
         if confs.get(conf) != new.confs.get(conf):
             return f"NEW was made with another {conf}."
@@ -475,7 +524,10 @@ class Preflight:
         return next(filter(None, (_DOUBTS.get(line.rule.about) for line in of_operator)), "")
 
     def _rehearsal_gaps(self, states: SameRows, number: int, name: str) -> Iterator[Line]:
-        """Yield a line for each part of an operator's logic that the rehearsals did not run."""
+        """Yield a line for each part of an operator's logic that the rehearsals did not run.
+
+        These are changes of existing keys, the time range of a join, and timers or eviction.
+        """
         of_operator, subject = f"operator {number} ({name})", (number, None)
         if number in states.unread_operators:
             yield self._line(
@@ -498,13 +550,13 @@ class Preflight:
             )
 
     def _in_both(self, new: Side) -> list[tuple[Operator, Operator]]:
-        """Return the pairs of operators with equal numbers and names."""
+        """Return the (old, new) pairs of operators with equal numbers and equal names."""
         before, after = self._old.operators, new.operators
         pairs = ((before[number], after[number]) for number in before if number in after)
         return [(old, changed) for old, changed in pairs if old.name == changed.name]
 
     def _operators(self, new: Side) -> Iterator[Line]:
-        """Yield the lines on the operators of both queries, and on their state."""
+        """Yield a line on the stateful operators of both queries, then the lines on their state."""
         before, after = self._old.operators, new.operators
         names = [
             ", ".join(f"{number} {operator.name}" for number, operator in side.items()) or "none"
@@ -518,7 +570,11 @@ class Preflight:
             yield from self._operator(*pair, new)
 
     def _operator(self, old: Operator, new: Operator, side: Side) -> Iterator[Line]:
-        """Yield the lines on modes, variables and schemas of an operator that both queries have."""
+        """Yield the lines on modes, variables and schemas of an operator that both queries have.
+
+        ``side`` is the checkpoint of ``new``. If the form of rows differs by a conf, one line on
+        that replaces those on schemas.
+        """
         if old.processor is not None and new.processor is not None:
             yield from self._processor(old, old.processor, new.processor)
         subject, conf = (old.operator_id, None), _FORMATS.get(old.name, "")
@@ -550,7 +606,7 @@ class Preflight:
     ) -> Iterator[Line]:
         """Yield the lines on key, value and watermark delay of one store.
 
-        ``pair`` is its old and its new schema.
+        ``pair`` is its old and its new schema. The line on delays is left out if they are equal.
         """
         of_store = "" if store == "default" else f", store {store}"
         title = f"operator {operator.operator_id} ({operator.name}){of_store}"
@@ -568,7 +624,12 @@ class Preflight:
             yield self._line(f"watermark delay of {title}", about, *texts, store=subject)
 
     def _about_key(self, old: StructType, new: StructType) -> str:
-        """Return the rule about a store's old and new key schema."""
+        """Return the name of the restart rule about a change of a store's key schema.
+
+        ``old`` and ``new`` are the key schemas of the two queries. The name is ``key-schema`` if
+        Spark refuses the types. It is ``key-case``, ``key-order`` or ``key-renamed`` if names
+        differ. For equal names it is ``key-same``, or ``key-expression`` or ``key-alike`` in doubt.
+        """
         if not _accepts(new, old):
             return "key-schema"
         if _names(old) != _names(new):
@@ -593,7 +654,12 @@ class Preflight:
         return "ttl" if has_ttl[0] != has_ttl[1] else "value-schema"
 
     def _about_value(self, operator: Operator, old: StructType, new: StructType) -> str:
-        """Return the rule about a store's old and new value schema."""
+        """Return the name of the restart rule about a change of a store's value schema.
+
+        ``old`` and ``new`` are the value schemas of the two queries. The name is such as
+        ``value-same``, ``value-renamed`` or ``value-order``. For types that Spark refuses it is
+        that of ``_about_refused_value``, and for values in Avro that of ``_about_avro``.
+        """
         if self._old.confs.get(ENCODING) == AVRO and operator.processor is not None:
             return _about_avro(old, new)
         if not _accepts(new, old):
@@ -613,7 +679,11 @@ class Preflight:
         return "value-alike" if alike_fields(old) else "value-same"
 
     def _processor(self, operator: Operator, old: Properties, new: Properties) -> Iterator[Line]:
-        """Yield the lines on modes and variables of transformWithState."""
+        """Yield the lines on time mode, output mode and state variables of transformWithState.
+
+        ``old`` and ``new`` are what the operator's metadata record in the two queries. Variables
+        that both queries have with one kind have no line.
+        """
         subject = operator.operator_id, None
         modes = {
             "time": (old.time_mode, new.time_mode),
@@ -645,10 +715,10 @@ class Preflight:
 
 
 def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
-    """Return True if the old type can hold values of the new one.
+    """Return True if the old type can hold values of the new one, by Spark's check of schemas.
 
-    Names are ignored, as in Spark's ``equalsIgnoreNameAndCompatibleNullability``; without ``nulls``
-    nullability is ignored, too.
+    Names are ignored, as in Spark's ``equalsIgnoreNameAndCompatibleNullability``. Nullability is
+    ignored, too, if ``nulls`` is False.
     """
     new, old = storage_type(new), storage_type(old)
     if isinstance(new, StructType) and isinstance(old, StructType):
@@ -668,7 +738,12 @@ def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
 
 
 def _about_avro(old: StructType, new: StructType) -> str:
-    """Return the rule about values that Avro resolves by the names of their fields."""
+    """Return the name of the restart rule about value schemas that Avro resolves by field names.
+
+    It is ``avro-schema`` if a field has a type that Avro cannot read, and ``value-same`` for equal
+    schemas. It is ``avro-renamed`` if fields are gone and others are new, and ``avro-evolved``
+    otherwise.
+    """
     before, after = ({f.name: f.data_type for f in schema.fields} for schema in (old, new))
     for name in before.keys() & after.keys():
         kinds = [getattr(types[name], "kind", None) for types in (before, after)]
@@ -683,8 +758,8 @@ def _about_avro(old: StructType, new: StructType) -> str:
 def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
     """Return the schema of an aggregation without the key columns in its value.
 
-    Only state format 1 (``version``) has them there, before the values. The schema of another
-    format is returned unchanged.
+    Only state format 1 has them there, before the values. ``version`` is the state format; for
+    another one the schema is returned unchanged.
     """
     if version != "1":
         return schema
@@ -692,7 +767,10 @@ def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
 
 
 def _fields(schema: StructType, within: str = "") -> Iterator[tuple[str, StructField]]:
-    """Yield all fields with their names, those within structs too."""
+    """Yield (name, field) for all fields, those inside structs too, with paths such as ``a.b``.
+
+    ``within`` is the beginning of all names.
+    """
     for column in schema.fields:
         yield within + column.name, column
         inner = storage_type(column.data_type)
@@ -701,25 +779,34 @@ def _fields(schema: StructType, within: str = "") -> Iterator[tuple[str, StructF
 
 
 def _names(schema: StructType) -> list[str]:
-    """Return the names of all fields, with those inside structs as paths."""
+    """Return the names of all fields, with those inside structs as paths such as ``a.b``.
+
+    Fields of structs inside arrays and maps are left out.
+    """
     return [name for name, _ in _fields(schema)]
 
 
 def alike_fields(schema: StructType) -> list[list[int]]:
-    """Return the groups of positions of fields with equal names and types."""
+    """Return the groups of positions of two or more fields with equal names and types.
+
+    Fields that equal no other field are in no group.
+    """
     fields = schema.fields
     groups = group_by(range(len(fields)), lambda i: (fields[i].name, fields[i].data_type))
     return [group for group in groups.values() if len(group) > 1]
 
 
 def _delays(schema: StateSchema) -> list[int]:
-    """Return the watermark delays, in ms, that the columns of a schema have."""
+    """Return the distinct watermark delays of a schema's columns, in ms, the shortest first."""
     columns = [*_fields(schema.key), *_fields(schema.value)]
     delays = {column.metadata.get(WATERMARK_KEY) for _, column in columns}
     return sorted(delay for delay in delays if isinstance(delay, int))
 
 
 def _of_files(restart: Restart) -> Restart:
-    """Return the restart judged by files alone, without what has lines of its own."""
+    """Return a copy of the restart without obstacles, options, and doubts that have a rule.
+
+    Lines of their own report what is left out.
+    """
     doubts = tuple(doubt for doubt in restart.doubts if not doubt.about)
     return replace(restart, obstacles=(), doubts=doubts, conditions=())

@@ -1,8 +1,8 @@
-"""Rules of what Spark does when a query restarts after a change.
+"""Restart rules: what Spark does when a query restarts after a change.
 
-By which source, which run shows it and what to do stands in the documentation's page
-``reference/restart-rules``; ``inspector explain SS431`` prints an entry. Where releases differ
-there is a rule for each, with the same :attr:`RestartRule.about`.
+The documentation's page ``reference/restart-rules`` has the source, the proof and the advice of
+each rule; ``inspector explain SS431`` prints an entry. Where releases differ, there is a rule for
+each of them, with the same :attr:`RestartRule.about`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from inspector.findings.finding import Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
-_VERDICT = re.compile(r"^`\w+`(?: \([^)]*\))?: ")  # before the text of a rule
+# beginning of a rule's entry that is no part of its text: verdict, and releases in brackets
+_VERDICT = re.compile(r"^`\w+`(?: \([^)]*\))?: ")
 RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")  # the releases that the rules know, oldest first
 
 
 class Restarts(enum.Enum):
-    """Result of a restart, from best to worst; the worst line decides the verdict."""
+    """Result of a restart, from best to worst; the worst line decides a whole comparison."""
 
     OK = "ok"  # it goes on as it would have without the change
-    IGNORED = "ignored"  # Spark keeps what the checkpoint records, whatever the query asks for
+    IGNORED = "ignored"  # Spark keeps what the checkpoint records, whatever the query requires
     OPTION = "option"  # it starts if the session or the query sets an option
     UNKNOWN = "unknown"  # no file decides it
     SILENT = "silent"  # it starts, and its results are wrong
@@ -33,11 +34,11 @@ class Restarts(enum.Enum):
 
     @property
     def rank(self) -> int:
-        """Position from the best to the worst."""
+        """Position of the result from the best (0) to the worst."""
         return list(Restarts).index(self)
 
 
-# severity of a finding by its verdict
+# severity of the finding that a restart rule makes, by the rule's verdict
 _SEVERITY = {
     Restarts.OK: Severity.INFO,
     Restarts.IGNORED: Severity.INFO,
@@ -50,53 +51,57 @@ _SEVERITY = {
 
 @dataclass(frozen=True)
 class RestartRule:
-    """Behaviour of Spark after one kind of change."""
+    """Behaviour of some releases of Spark after one kind of change."""
 
     id: str  # ``SS4nn`` or ``SS5nn``; never changes its meaning
-    about: str  # what is compared; rules of several releases share it
+    about: str  # name, such as ``key-renamed``; the rules of several releases share it
     verdict: Restarts  # result of the restart
-    since: str = RELEASES[0]  # first of :data:`RELEASES` that does so
-    until: str = RELEASES[-1]  # last of :data:`RELEASES` that does so
-    # it is of every comparison of files, and so no finding against this one: an information,
-    # whatever its verdict
+    since: str = RELEASES[0]  # first of RELEASES that behaves so
+    until: str = RELEASES[-1]  # last of RELEASES that behaves so
+    # True if its finding is an information, whatever its verdict: it would apply to every
+    # checkpoint, as it says what files never show
     informs: bool = False
 
     @property
     def _entry(self) -> docs.Entry:
-        """Entry of the rule in the documentation."""
+        """Entry of the rule in the documentation page ``reference/restart-rules``."""
         return docs.entry(self.id)
 
     @property
     def releases(self) -> str:
-        """Releases that do so, such as ``3.5 to 4.3`` or ``4.3``."""
+        """Releases that behave so, such as ``3.5 to 4.3`` or ``4.3``."""
         return self.since if self.since == self.until else f"{self.since} to {self.until}"
 
     @property
     def heading(self) -> str:
-        """Begin of the rule's entry: verdict, and releases unless all: ``"`refused` (4.2): "``."""
+        """Beginning of the rule's entry in the documentation: the verdict, as ``"`refused`: "``.
+
+        The releases follow the verdict in brackets, unless the rule is of all: ``"`refused` (4.2):
+        "``.
+        """
         is_whole = (self.since, self.until) == (RELEASES[0], RELEASES[-1])
         return f"`{self.verdict.value}`{'' if is_whole else f' ({self.releases})'}: "
 
     @property
     def error(self) -> str:
-        """Spark's error class, or the words of an error that has none; "" if there is none."""
+        """Spark's error class, or the words of an error without a class; "" without an error."""
         texts = self._entry.paragraphs
         return (texts.get("Spark") or texts.get("Error") or "").rstrip(".").strip("`")
 
     @property
     def does(self) -> str:
-        """Sentences on what Spark does, and on the effect on old and new state."""
+        """Sentences on what Spark does after the change, and on the effect on old and new state."""
         return _VERDICT.sub("", self._entry.paragraphs[""])
 
     @property
     def to_do(self) -> str:
-        """Advice to the user, for use within a sentence."""
+        """Advice to the user, in lower case and without a full stop, for use within a sentence."""
         text = self._entry.paragraphs.get("Do", "Nothing.")
         return text[0].lower() + text[1:].removesuffix(".")
 
     @property
     def issues(self) -> str:
-        """The issues of Spark that made it so: ``SPARK-57489``; "" if none is known."""
+        """Numbers of Spark issues in the rule's source, such as ``SPARK-57489``; "" for none."""
         return ", ".join(re.findall(r"SPARK-\d+", self._entry.paragraphs["Source"]))
 
     @property
@@ -112,12 +117,16 @@ class RestartRule:
 
     @property
     def spark(self) -> str:
-        """Sentences on what Spark does, after its error and the releases that raise it."""
+        """Sentences on what Spark does, after its error and the releases if there is an error."""
         return f"{self.error} (Spark {self.releases}). {self.does}" if self.error else self.does
 
     @cached_property
     def kind(self) -> Kind:
-        """Declaration of the finding that the rule makes."""
+        """Declaration of the finding that the rule makes, with the severity of its verdict.
+
+        The severity is info if ``informs`` is True. The certainty is undecided for the verdict
+        unknown.
+        """
         return Kind(
             self.id,
             Severity.INFO if self.informs else _SEVERITY[self.verdict],
@@ -268,11 +277,14 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS521", "real-time-conf", _REFUSED, since="4.3"),
     RestartRule("SS522", "real-time-unknown", _UNKNOWN, since="4.1"),
 )
-"""Every rule; ids never change their meaning."""
+"""All restart rules, by subject. An id never changes its meaning."""
 
 
 def rule_of(about: str, release: str) -> RestartRule:
-    """Return the rule about a subject for one of :data:`RELEASES`; LookupError if it has none."""
+    """Return the rule with the name ``about`` that is for ``release``, one of RELEASES.
+
+    Raises LookupError if the release has no such rule.
+    """
     place = RELEASES.index
     for rule in RULES:
         if rule.about == about and place(rule.since) <= place(release) <= place(rule.until):
@@ -283,7 +295,7 @@ def rule_of(about: str, release: str) -> RestartRule:
 def release_of(text: str | None) -> str:
     """Return the release to judge by: ``4.3`` for ``4.3.0``, and the newest for None.
 
-    Raises CheckpointError if the rules do not know it.
+    ``text`` is a version of Spark. Raises CheckpointError if its release is not one of RELEASES.
     """
     if text is None:
         return RELEASES[-1]

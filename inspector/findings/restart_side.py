@@ -1,4 +1,4 @@
-"""A checkpoint as one side of a comparison by ``preflight``."""
+"""One of the two checkpoints that ``preflight`` compares."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.query_sources import QuerySource
 from inspector.light_dataclasses import dataclass
 
-STREAMING = "spark.sql.streaming."  # prefix of the confs of streaming
-# name under which ``confs`` has the format of the offset log
+STREAMING = "spark.sql.streaming."  # prefix of the names of Spark's confs of streaming
+# conf that chooses the format of the offset log
 OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
-# name under which ``confs`` has the format of state checkpoints
+# conf that chooses the format of state checkpoints
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the compared checkpoints, with the sources of its newest batch."""
+    """A checkpoint that is compared, with the sources of its newest batch."""
 
     checkpoint: Checkpoint  # opened checkpoint
-    # sources of the newest batch; empty if its entry cannot be read
+    # sources of the newest batch in the offset log; empty if its entry cannot be read
     sources: tuple[QuerySource, ...]
 
     @property
     def confs(self) -> Mapping[str, str]:
-        """Confs of the newest entry of the offset log, and the formats of log and checkpoint."""
+        """Values of the confs in the newest entry of the offset log, by name.
+
+        The formats of the offset log and of the state's checkpoint are added as OFFSET_FORMAT and
+        CHECKPOINT_FORMAT, as texts such as ``2``.
+        """
         logs = self.checkpoint.logs
         return {
             **(logs.confs[max(logs.confs)] if logs.confs else {}),
@@ -36,12 +40,12 @@ class Side:
 
     @property
     def operators(self) -> dict[int, Operator]:
-        """Stateful operators of the query, in the order of their numbers."""
+        """Stateful operators of the query by their numbers, in ascending order."""
         query = self.checkpoint.query
         return {o.operator_id: o for o in sorted(query, key=lambda o: o.operator_id)}
 
     @property
     def watermark_ms(self) -> int:
-        """Newest watermark, epoch ms; 0 without one."""
+        """Highest watermark of all batches in the log, in epoch ms; 0 if there is none."""
         clocks = self.checkpoint.logs.clocks.values()
         return max((c.next_watermark_ms or c.watermark_ms or 0 for c in clocks), default=0)

@@ -1,4 +1,4 @@
-"""Sources of a changed query: which old offset, log and folder each source continues from.
+"""Judgement on the sources of a changed query: the old offset and log that each one would get.
 
 Offset log v1 has a line for each use of a source, by its position in the plan. A source of files
 also has a log below ``sources``, by the order in which the plan first uses the sources. So a
@@ -17,32 +17,36 @@ from inspector.findings.restart_side import OFFSET_FORMAT, Side
 from inspector.light_dataclasses import replace
 
 _PLACED = {FILES: "files-folder", KAFKA: "topics"}
-"""Kinds of sources whose offsets or logs name what they read -> the rule about another one."""
+"""Kind of a source whose folder or topics are recorded -> the restart rule if they change."""
 _NOT_READ = {FILES: "source-log-other", KAFKA: "topics"}
-"""Kinds of sources -> the rule about an old source that the new query does not read."""
-# doubt if rows do not identify the sources
+"""Kind of a source -> the restart rule if the new query does not read an old source."""
+# sentence of a line if the rows of the rehearsals do not identify the sources
 _ALIKE = "The rehearsals gave two sources the same rows: give each source rows of its own."
 
-_SAME = ("sources-same", "sources-rehearsed")  # rules about all sources together
+_SAME = ("sources-same", "sources-rehearsed")  # restart rules about all sources together
 
 Pair = tuple[QuerySource, QuerySource]  # an old line, and the new line at its position
 
 
 class Sources:
-    """Comparison of the sources of two checkpoints."""
+    """Comparison of the sources of the checkpoint in production and of the changed query's."""
 
     def __init__(
         self,
-        old: Side,  # the checkpoint in production
-        new: Side,  # the one that the changed query made
-        rehearsal: Side | None,  # the one that the old query made of the same rows; None without
-        line: LineMaker,
+        old: Side,  # checkpoint in production
+        new: Side,  # checkpoint that the changed query made
+        rehearsal: Side | None,  # checkpoint that the old query made of the same rows, if any
+        line: LineMaker,  # maker of the lines of the release that restarts
     ) -> None:
-        """Take the checkpoints whose sources are compared."""
+        """Take the checkpoints whose sources are compared, and the maker of lines."""
         self._old, self._new, self._rehearsal, self._line = old, new, rehearsal, line
 
     def lines(self) -> Iterator[Line]:
-        """Yield a line for each difference, or one that there is none."""
+        """Yield a line for each difference between the sources, or one line that there is none.
+
+        If their numbers differ in offset log v1, only one line on the numbers is yielded. Nothing
+        may be yielded if a source has no offset yet.
+        """
         before, after = self._old.sources, _as_format(self._old, self._new)
         if self._old.confs[OFFSET_FORMAT] != "1":
             yield from self._compare_by_name(before, after)
@@ -56,7 +60,11 @@ class Sources:
     def _compare_by_name(
         self, before: Sequence[QuerySource], after: Sequence[QuerySource]
     ) -> Iterator[Line]:
-        """Yield the lines on sources of offset log v2, whose lines have names."""
+        """Yield the lines on sources of offset log v2, which are compared by their names.
+
+        ``before`` and ``after`` are the old and the new sources. Each added or removed name has a
+        line.
+        """
         olds, news = ({source.name: source for source in side} for side in (before, after))
         for name in sorted(olds.keys() ^ news.keys()):
             about = "source-removed" if name in olds else "source-added"
@@ -67,7 +75,11 @@ class Sources:
         yield from (line for line in lines if is_whole or line.rule.about not in _SAME)
 
     def _compare(self, pairs: Sequence[Pair]) -> Iterator[Line]:
-        """Yield the lines on pairs of an old offset and the new source that would get it."""
+        """Yield the lines on pairs of an old source and the new source that would get its offset.
+
+        If a new source is a stand-in of a rehearsal, the sources are compared by the rows that they
+        read.
+        """
         if any(new.stands_in for _, new in pairs):
             yield from self._compare_rehearsals(pairs)
             return
@@ -85,10 +97,11 @@ class Sources:
             yield self._line("sources", "sources-same", *texts)
 
     def _other(self, old: QuerySource, new: QuerySource) -> Iterator[Line]:
-        """Yield a line on a new source that reads nothing that an old source has read.
+        """Yield at most one line about a new source that reads nothing that an old source has read.
 
-        ``old`` is the line whose offset it would get. Nothing if the two are of one kind and not
-        named.
+        The caller has checked that. ``old`` is the old source whose offset ``new`` would get. The
+        line says that their kinds differ, or that their folders or topics do. Yields nothing if
+        their kinds are equal and the folder or topics of one are unknown, or if one has no offset.
         """
         about = ""
         if NO_OFFSET not in (old.kind, new.kind) and old.kind != new.kind:
@@ -103,8 +116,9 @@ class Sources:
     ) -> Iterator[Line]:
         """Yield a line for each new source that continues from the offset or log of another one.
 
-        ``owners`` are the old sources whose rows the new sources read; None where that is not
-        known.
+        ``pairs`` are (old, new) sources, of which the new one would get the old one's offset.
+        ``owners`` are the old sources whose rows the new sources read, in the order of the pairs;
+        None if unknown.
         """
         olds = [old for old, _ in pairs]
         has_all = set(map(_identity, olds)) <= {_identity(owner) for owner in owners if owner}
@@ -126,7 +140,8 @@ class Sources:
         """Return (rule name, detail) for a new source that would get an old source's offset.
 
         ``old`` is the source whose line has the offset. ``owner`` is the old source whose rows
-        ``new`` reads; it may be ``old``. Both texts are empty if no rule applies.
+        ``new`` reads; it may be ``old``. The rule name is that of a restart rule. Both texts are
+        empty if no rule applies.
         """
         if NO_OFFSET not in (old.kind, owner.kind) and old.kind != owner.kind:
             return "source-kind", ""
@@ -149,7 +164,12 @@ class Sources:
         return ("", "") if is_own else ("source-log-other", detail)
 
     def _compare_rehearsals(self, pairs: Sequence[Pair]) -> Iterator[Line]:
-        """Yield the lines on sources of a rehearsal, which reads other rows in place of them."""
+        """Yield the lines on sources of rehearsals, where stand-ins with few rows replace them.
+
+        ``pairs`` are (old, new) sources, of which the new one would get the old one's offset. A
+        source is identified by the stand-in in the old query's rehearsal that has the same rows or
+        name.
+        """
         olds, news = [old for old, _ in pairs], [new for _, new in pairs]
         item, texts = "number of sources", (_list(olds), _list(news))
         if self._rehearsal is None:
@@ -176,9 +196,11 @@ class Sources:
 
 
 def unlike_sources(old: Sequence[QuerySource], rehearsed: Sequence[QuerySource]) -> str:
-    """Return a sentence on why a rehearsal is of another query, by its sources; "" if it is not.
+    """Return a sentence on why the rehearsal's query is not that in production; "" if it may be.
 
-    The number of uses and the distinct sources among them must agree.
+    ``old`` are the sources in production, ``rehearsed`` those of the old query's rehearsal. The
+    number of uses must agree. If all are files with a whole log, the distinct sources must agree,
+    too.
     """
     if len(old) != len(rehearsed):
         return (
@@ -197,12 +219,15 @@ def unlike_sources(old: Sequence[QuerySource], rehearsed: Sequence[QuerySource])
 
 
 def _log_list(sources: Sequence[QuerySource]) -> str:
-    """Return ``source 0 in sources/0, ...`` for some sources."""
+    """Return the sources with their logs as text: ``source 0 in sources/0, ...``."""
     return ", ".join(f"source {source.name} in sources/{source.log}" for source in sources)
 
 
 def _ambiguous_rows(old: Sequence[QuerySource], new: Sequence[QuerySource]) -> str:
-    """Return a sentence if neither rows nor parameter names identify the sources; else ""."""
+    """Return ``_ALIKE`` if neither rows nor parameter names identify the sources; else "".
+
+    ``old`` and ``new`` are the stand-ins for sources in the rehearsals of the two queries.
+    """
     folders = {source.short_location for source in old}
     has_digests = len({source.rows for source in old}) == len(folders)
     is_named = {source.short_location for source in new} <= folders
@@ -212,7 +237,11 @@ def _ambiguous_rows(old: Sequence[QuerySource], new: Sequence[QuerySource]) -> s
 def _row_keys(
     old: Sequence[QuerySource], new: Sequence[QuerySource]
 ) -> tuple[list[str], list[str]]:
-    """Return texts of both rehearsals' sources that are equal if they read the same rows."""
+    """Return two lists with a text for each source of the old and the new query's rehearsal.
+
+    Two texts are equal if the sources read the same rows. They are names of parameters if all those
+    of the new query are known, and otherwise digests of the rows.
+    """
     names = [[source.short_location for source in side] for side in (old, new)]
     if set(names[1]) <= set(names[0]):
         return names[0], names[1]
@@ -223,8 +252,8 @@ def _row_keys(
 def _as_format(side: Side, other: Side) -> Sequence[QuerySource]:
     """Return the sources of ``other`` as they would be in the offset log format of ``side``.
 
-    Format 1 has a line for each use of a source, and format 2 one line for each source, under the
-    position of its last use.
+    Format 1 has a line for each use of a source. Format 2 has one line for each source, under the
+    position of its last use. From format 2 to 1 only a single source can be converted.
     """
     formats = [each.confs[OFFSET_FORMAT] for each in (side, other)]
     sources = other.sources
@@ -240,7 +269,8 @@ def _as_format(side: Side, other: Side) -> Sequence[QuerySource]:
 def _owner(old: QuerySource, new: QuerySource, olds: Sequence[QuerySource]) -> QuerySource | None:
     """Return the old source that reads what a new one reads; None if that is not known.
 
-    ``old`` is the one whose offset it would get, ``olds`` are all.
+    ``old`` is the old source whose offset ``new`` would get, and ``olds`` are all old sources.
+    ``old`` is returned if both have one kind and place; a place may be unknown in both.
     """
     if old.kind == new.kind and old.place == new.place:
         return old
@@ -249,17 +279,21 @@ def _owner(old: QuerySource, new: QuerySource, olds: Sequence[QuerySource]) -> Q
 
 
 def _identity(source: QuerySource) -> str:
-    """Return what a source reads, or its name if that is unknown."""
+    """Return the place that a source reads, or its name in the log if the place is unknown."""
     return source.place or source.name
 
 
 def _list(sources: Sequence[QuerySource]) -> str:
-    """Return the sources as text; ``none`` without one."""
+    """Return the sources as text, separated by commas; ``none`` if there is none."""
     return ", ".join(map(str, sources)) or "none"
 
 
 def _is_ambiguous(pairs: Sequence[Pair]) -> bool:
-    """Return True if nothing shows which of several sources of one kind is which."""
+    """Return True if several sources have one kind and the files do not show which is which.
+
+    ``pairs`` are (old, new) sources at the same positions. False if all places are known, unequal
+    for unequal offsets, and the same in both queries.
+    """
     olds = [old for old, _ in pairs]
     kinds = Counter(source.kind for source in olds)
     locations = [(source.kind, source.place) for source in olds]

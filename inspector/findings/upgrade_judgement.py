@@ -1,6 +1,6 @@
-"""Effects of another release of Spark, or of another mode, on a checkpoint.
+"""Effects of another release of Spark, or of another mode, on the restart of a checkpoint.
 
-The query is taken to be what it was. What its plan decides and no file shows is unknown.
+The query is taken to be unchanged. What its plan decides and no file shows is unknown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from inspector.findings.restart_rules import RELEASES
 from inspector.operators import aggregation, deduplicate, deduplicate_within_watermark, join
 from inspector.sparktypes import AtomicType, DataType, StructType, storage_type
 
-STREAMING = "spark.sql.streaming."  # prefix of the confs of streaming
+STREAMING = "spark.sql.streaming."  # prefix of the names of Spark's confs of streaming
 ANSI = "spark.sql.ansi.enabled"  # conf of ANSI mode
 # conf: the key of a deduplication has the order of the call
 KEY_ORDER = "spark.sql.dropDuplicates.deterministicKeyOrder.enabled"
@@ -59,46 +59,53 @@ _DEFAULTS: Mapping[str, str] = {
     f"{STREAMING}aggregation.stateFormatVersion": "2",
     f"{STREAMING}flatMapGroupsWithState.stateFormatVersion": "2",
 }
-"""Conf -> the default of a new query, where that of an older checkpoint is another one."""
+"""Conf -> its default for a new query, if an old checkpoint without the conf has another value."""
 _LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
-"""Log -> version of its format -> the first release that reads it."""
-# package of Spark's own state store providers
+"""Log -> version of its format -> the first release that reads it. All releases read version 1."""
+# beginning of the class names of Spark's own state store providers
 _OWN_PACKAGE = "org.apache.spark.sql.execution.streaming.state."
 SCALA_2_13 = "4.0"  # the first release without Scala 2.12
-_FORMAT_2 = 2  # of commits, and of the checkpoint's state
-_MOST_IN_ORDER = 4  # elements of which a Set of Scala keeps the order
+_FORMAT_2 = 2  # format of the commit log with which state checkpoints have format 2
+_MOST_IN_ORDER = 4  # largest number of elements whose order a Set of Scala keeps
 # names of the operators that drop duplicates
 _DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 _IN_REAL_TIME = (*aggregation.NAMES, *deduplicate.NAMES, "transformWithStateExec")
-"""Operators that real-time mode of 4.3 runs."""
+"""Names of the stateful operators that real-time mode of Spark 4.3 runs."""
 
 MICRO_BATCH, REAL_TIME, ASYNC = "micro-batch", "real-time", "async"  # words of ``--mode``
 
 
 class Upgrade:
-    """Judgement on a restart of a checkpoint with another release or mode."""
+    """Judgement on a restart of a checkpoint by an unchanged query with another release or mode."""
 
     def __init__(
         self,
-        checkpoint: Checkpoint,
-        sources: tuple[QuerySource, ...],
-        recorded: Mapping[str, str],  # confs of the newest entry of the offset log
-        asked: Mapping[str, str],  # confs of the session
-        line: LineMaker,  # of the release that restarts the query
+        checkpoint: Checkpoint,  # checkpoint that is restarted
+        sources: tuple[QuerySource, ...],  # sources of its newest batch
+        recorded: Mapping[str, str],  # confs of the newest entry of the offset log, by name
+        asked: Mapping[str, str],  # confs of the session, by name
+        line: LineMaker,  # maker of the lines of the release that restarts the query
     ) -> None:
-        """Take the checkpoint, and what restarts the query."""
+        """Take the checkpoint, and the confs and release that restart the query."""
         self._checkpoint, self._sources = checkpoint, sources
         self._recorded, self._asked = recorded, asked
         self._release, self._line = line.release, line
 
     @property
     def writer(self) -> str:
-        """First release that records the confs of the newest entry; ``3.5`` for older ones, too."""
+        """First release that records the confs of the newest entry of the offset log.
+
+        It is the oldest release that may have written the checkpoint; ``3.5`` stands for older
+        ones, too.
+        """
         wrote = [release for key, release in _SINCE.items() if key in self._recorded]
         return max(wrote, key=RELEASES.index, default=RELEASES[0])
 
     def downgrade_lines(self) -> Iterator[Line]:
-        """Yield a line for each thing that an older release than the writer's does not read."""
+        """Yield lines on what the release is too old for: the writer's release and formats of logs.
+
+        Yields nothing if the release is not older than what wrote the checkpoint.
+        """
         newest = RELEASES.index(self._release)
         if RELEASES.index(self.writer) > newest:
             yield self._line("release", OLDER_SPARK, f"{self.writer} or later", self._release)
@@ -108,7 +115,12 @@ class Upgrade:
                 yield self._line(f"format of {log}", "log-format", f"v{version}")
 
     def upgrade_lines(self) -> Iterator[Line]:
-        """Yield a line for each thing that a newer release than the writer's does differently."""
+        """Yield the lines on a restart of the unchanged query with the given release.
+
+        Most lines are differences between this release and the writer's that affect the checkpoint,
+        such as a conf with a new default. A join of state format 1 and a provider that is not
+        Spark's have a line with every release. Checkpoint format 2 has one before Spark 4.3.
+        """
         yield from self._newer_spark()
         yield from self._kept_defaults()
         if self.crosses(SCALA_2_13) and self._asked.get(ANSI) != "false":
@@ -127,24 +139,27 @@ class Upgrade:
         yield from self._checkpoint_format()
 
     def mode_lines(self, mode: str) -> Iterator[Line]:
-        """Yield a line for each thing that the mode decides; ``mode`` is a word of ``--mode``."""
+        """Yield the lines on a restart in ``mode``, a word of ``--mode`` such as ``real-time``."""
         of_mode = {MICRO_BATCH: self._micro_batch, ASYNC: self._async, REAL_TIME: self._real_time}
         yield from of_mode[mode]()
 
     def _is_from(self, release: str) -> bool:
-        """True if the release that restarts is this one or a later one."""
+        """Return True if the release that restarts the query is ``release`` or a later one."""
         return RELEASES.index(self._release) >= RELEASES.index(release)
 
     def ran_before(self, release: str) -> bool:
-        """True if the query ran with an older release than the given one."""
+        """Return True if a release older than ``release`` wrote the checkpoint, by ``writer``."""
         return RELEASES.index(self.writer) < RELEASES.index(release)
 
     def crosses(self, release: str) -> bool:
-        """True if the query ran before a release, and will run with it or a later one."""
+        """Return True if the query ran before ``release``, and restarts with it or a later one."""
         return self.ran_before(release) and self._is_from(release)
 
     def _newer_spark(self) -> Iterator[Line]:
-        """Yield a line if the release is newer than the one that wrote the checkpoint."""
+        """Yield a line if the query restarts with a newer release than wrote the checkpoint.
+
+        Nothing is yielded if both may be one release, as 4.0 and 4.1 record the same confs.
+        """
         writer, release = self.writer, self._release
         names = {"3.5": "3.5 or earlier", "4.0": "4.0 or 4.1"}
         wrote = names.get(writer, writer)
@@ -153,7 +168,11 @@ class Upgrade:
             yield self._line("release", "newer-spark", wrote, release)
 
     def _kept_defaults(self) -> Iterator[Line]:
-        """Yield a line for each conf that is not recorded and has another default today."""
+        """Yield a line for each conf for which Spark keeps an old default in this checkpoint.
+
+        Such a conf is not recorded and not set by the session. New queries of the release have
+        another default, and an operator depends on it.
+        """
         for key, default in _DEFAULTS.items():
             since = _SINCE.get(key, RELEASES[0])
             assumed = ASSUMED[key]
@@ -163,7 +182,7 @@ class Upgrade:
                 yield self._line(key, "default-kept", f"{assumed}, not recorded", default)
 
     def _depends_on(self, key: str, operator: Operator) -> bool:
-        """True if an operator depends on the conf ``key``."""
+        """Return True if an operator depends on the conf ``key``, one of ``_DEFAULTS``."""
         name = operator.name
         if key == KEY_ORDER:
             return name in _DEDUPLICATIONS
@@ -177,7 +196,11 @@ class Upgrade:
         return True
 
     def _key_order(self, operator: Operator) -> Iterator[Line]:
-        """Yield a line on the order of the key columns of a deduplication of five or more."""
+        """Yield at most one line on the order of a deduplication's key columns.
+
+        Only keys of five or more columns have one, if the release orders columns otherwise than the
+        writer's. The line says that the order stays, changes or is unknown.
+        """
         schema = operator.schemas.get("default")
         if operator.name not in _DEDUPLICATIONS or schema is None:
             return
@@ -203,12 +226,15 @@ class Upgrade:
         yield self._line(item, about, ", ".join(old), ", ".join(after), store=subject)
 
     def _scala_versions(self) -> tuple[bool, bool]:
-        """Return for the writer, and for the release that restarts, whether its Scala is 2.13."""
+        """Return two booleans: True if the release has Scala 2.13.
+
+        The first one is for the writer's release, the second one for the release that restarts.
+        """
         late = RELEASES.index(SCALA_2_13)
         return RELEASES.index(self.writer) >= late, RELEASES.index(self._release) >= late
 
     def _changes_order(self) -> bool:
-        """True if the release orders key columns otherwise than the one that wrote them."""
+        """Return True if the release may order key columns otherwise than the writer's release."""
         scalas = self._scala_versions()
         if self._recorded.get(KEY_ORDER) == "true":
             return not self._is_from(_SINCE[KEY_ORDER])
@@ -247,13 +273,19 @@ class Upgrade:
                 yield self._line(item, "scala-state", store=(operator.operator_id, store))
 
     def _checkpoint_format(self) -> Iterator[Line]:
-        """Yield a line if the session must set the format of a checkpoint of format 2."""
+        """Yield a line if the session must set checkpoint format 2, and does not.
+
+        That is for a checkpoint of format 2 and releases before 4.3.
+        """
         is_told = CHECKPOINT_FORMAT in self._asked
         if self._checkpoint.logs.unique_ids and not is_told and not self._is_from("4.3"):
             yield self._line(CHECKPOINT_FORMAT, "checkpoint-format-2", "2")
 
     def _micro_batch(self) -> Iterator[Line]:
-        """Yield the line on the change to micro-batch mode."""
+        """Yield the line on the change to micro-batch mode.
+
+        It is a refusal if the query ran with asynchronous progress tracking.
+        """
         if self._is_async:
             yield self._line("mode", "async-progress-off", ASYNC, MICRO_BATCH)
         else:
@@ -261,12 +293,19 @@ class Upgrade:
 
     @property
     def _is_async(self) -> bool:
-        """True if the query ran with asynchronous progress tracking."""
+        """True if the query ran with asynchronous progress tracking.
+
+        The entry before the newest one of the offset log is then missing.
+        """
         planned = self._checkpoint.logs.last_offset
         return planned is not None and needs_async_progress(self._checkpoint, int(planned))
 
     def _async(self) -> Iterator[Line]:
-        """Yield the line on the change to asynchronous progress tracking."""
+        """Yield the line on the change to asynchronous progress tracking.
+
+        It is a refusal for a query with state or sink evolution. It is ``mode-kept`` if the query
+        ran so before.
+        """
         operators = self._checkpoint.query
         about, old = "async-sink", None
         if operators:
@@ -279,12 +318,15 @@ class Upgrade:
 
     @property
     def _has_sink_evolution(self) -> bool:
-        """True if the session or the commit log has sink evolution."""
+        """True if the session sets sink evolution, or the commit log has its format."""
         asked = self._asked.get(SINK_EVOLUTION)
         return asked == "true" or self._checkpoint.logs.formats.get(COMMITS) == WITH_SINKS
 
     def _real_time(self) -> Iterator[Line]:
-        """Yield the lines on the change to real-time mode."""
+        """Yield the lines on the change to real-time mode: sources, operators, formats and sink.
+
+        Before Spark 4.1, which has no such mode, one line says so.
+        """
         if not self._is_from("4.1"):
             yield self._line("mode", "real-time-absent", None, REAL_TIME)
             return
@@ -302,7 +344,7 @@ class Upgrade:
         yield self._line("sink and output mode", "real-time-unknown", None, REAL_TIME)
 
     def _real_time_operators(self) -> Iterator[Line]:
-        """Yield a line for each operator: whether real-time mode runs it."""
+        """Yield a line for each operator on whether real-time mode of the release runs it."""
         for operator in self._checkpoint.query:
             about = "mode-kept"
             if not self._is_from("4.3") or operator.name not in _IN_REAL_TIME:
@@ -331,7 +373,7 @@ class Upgrade:
 
 
 def _has_binary(data_type: DataType) -> bool:
-    """Return True if a field of a type, at any depth of structs, is binary."""
+    """Return True if a type is binary, or a struct with a binary field at any depth."""
     inner = storage_type(data_type)
     if isinstance(inner, StructType):
         return any(_has_binary(field.data_type) for field in inner.fields)

@@ -1,4 +1,4 @@
-"""The verdict on a checkpoint: how bad it is, whether its state grows, and the main cause."""
+"""Verdict on a checkpoint: how urgent it is, whether its state grows, and the main cause."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from inspector.model import READABLE, Certainty, Problem
 from inspector.quantities import go_on_with, short_count_text
 
 SHORT_S = 600  # seconds of history below which rates per hour are marked as extrapolated
-_INFORMATION = 3  # index of the first rank that has only information
-_MOST = 0.5  # share of all bytes from which few values are the main cause
-# factor of bytes by which a store that only gains rows explains the state better than a symptom
+_INFORMATION = 3  # index, in RANKS, of the first rank that is for findings of severity info
+_MOST = 0.5  # share of the state's bytes from which a finding is about most of them
+# factor of bytes from which a lifetime finding replaces a symptom as the main cause
 _FAR_MORE = 10
 
 
 def too_short(versions: int) -> str:
-    """Return a clause on why this number of versions does not show a trend."""
+    """Return a clause, in lower case, on why the history does not show if the state grows.
+
+    ``versions`` is the number of versions that the growth was to be fitted to; 0 if none has a
+    clock.
+    """
     if not versions:
         return "the batches that can be read, or their clocks, do not tell whether the state grows"
     if versions < FEWEST:
@@ -32,9 +36,10 @@ def too_short(versions: int) -> str:
 
 
 def short_history_text(since_ms: int, newest_ms: int | None) -> str:
-    """Return ``extrapolated from 5 seconds`` if rates rest on a short history, else no text.
+    """Return ``extrapolated from 5 seconds`` if the history is shorter than SHORT_S, else "".
 
-    ``since_ms`` and ``newest_ms`` are epoch ms.
+    ``since_ms`` and ``newest_ms`` are the ends of the history in epoch ms. Returns "" if
+    ``newest_ms`` is None.
     """
     seconds = SHORT_S if newest_ms is None else (newest_ms - since_ms) / 1000
     if seconds >= SHORT_S:
@@ -53,7 +58,7 @@ class Level(enum.Enum):
 
     @property
     def rank(self) -> int:
-        """Position from the least to the most urgent."""
+        """Position of the level from the least (0) to the most urgent."""
         return list(Level).index(self)
 
 
@@ -62,11 +67,11 @@ class StateSize:
     """Size of the judged version, over all stores that could be read."""
 
     rows: int  # number of live rows, exact
-    bytes: int  # their UnsafeRow bytes, exact
+    bytes: int  # UnsafeRow bytes of the live rows, exact
     # estimated heap of the versions that executors retain by default; None if the state is not on
     # the heap
     heap_bytes: int | None
-    counters: int = 0  # number of these rows that only count other rows, as in a join
+    counters: int = 0  # number of the live rows that only count other rows, as in a join
 
 
 @dataclass(frozen=True)
@@ -77,32 +82,34 @@ class StateGrowth:
     are estimates, and not above 0 if the state was judged not to grow.
     """
 
-    rows_per_hour: float  # live rows
-    bytes_per_hour: float  # UnsafeRow bytes
-    heap_bytes_per_hour: float | None  # heap bytes; None if the state is not on the heap
-    since_batch: int  # batch where the line begins
+    rows_per_hour: float  # change of the number of live rows
+    bytes_per_hour: float  # change of the UnsafeRow bytes of live rows
+    # change of the estimated heap bytes; None if the state is not on the heap
+    heap_bytes_per_hour: float | None
+    since_batch: int  # batch where the fitted line begins
     since_ms: int  # clock of that batch, epoch ms
-    growing: bool  # the rise is larger than the changes of one batch explain
-    # the line begins with the oldest version that can be read, and may have begun before it
+    growing: bool  # True if the rise is larger than the changes of one batch explain
+    # True if the line begins with the oldest version that can be read; the rise may be older then
     since_oldest: bool = True
     versions: int = 0  # number of versions that the line is fitted to
-    # there are enough versions, over enough time, to see a trend; if not, ``growing`` is False
+    # True if there are enough versions, over enough time, to see a trend; if False, ``growing`` is
+    # False, too
     judged: bool = True
-    # new keys, counted exactly without timers, counters and indexes; None if unknown
+    # new keys per hour, counted exactly without timers, counters and indexes; None if unknown
     new_rows_per_hour: float | None = None
-    # removed keys, counted in the same way; None if unknown
+    # removed keys per hour, counted exactly without timers, counters and indexes; None if unknown
     removed_rows_per_hour: float | None = None
     # words for key columns with a different value in nearly each of the newest keys; empty if no
     # keys were compared, as by ``watch``
     new_columns: tuple[str, ...] = ()
 
     def rate_for_limits(self, per_hour: float) -> float | None:
-        """Return one of the rates as limits and alerts compare it; None if too few versions tell.
+        """Return a rate as limits and alerts compare it: 0 for a rise if the state does not grow.
 
-        A rate above 0 counts as 0 if the state does not grow.
+        ``per_hour`` is one of the rates. Returns None if there are too few versions to see a trend.
         """
-        # None of them may go off for a healthy state: of one that only fluctuates, or has just
-        # filled its window, the line goes up too. So a rise that is no trend is 0.
+        # Alerts must not fire for a healthy state. The fitted line also rises for a state that
+        # fluctuates or has just filled its window, so a rise that is not a trend counts as 0.
         if not self.judged:
             return None
         return per_hour if self.growing else min(per_hour, 0)
@@ -110,42 +117,47 @@ class StateGrowth:
 
 @dataclass(frozen=True)
 class Cause:
-    """The finding that explains most, in words for a person who has never seen this tool."""
+    """Finding that explains most, in words for a person who has never seen this tool."""
 
     finding: Finding  # main finding
     sentence: str  # the cause in one plain sentence
     # share of the judged version's rows that the finding is about, 0 to 1; None if it counts none
     rows_share: float | None
-    bytes_share: float | None  # share of the row bytes; None if it counts none
-    heap_share: float | None  # estimated share of the heap; None if it counts none
-    to_do: str  # what to change, a sentence
+    bytes_share: float | None  # share of the row bytes, 0 to 1; None if it counts none
+    heap_share: float | None  # estimated share of the heap, 0 to 1; None if it counts none
+    to_do: str  # advice to the user, a sentence
     command: str  # command that shows more, without program and path: ``top --operator 1``
-    operator_name: str | None = None  # None if it is about no single operator
-    # None if it is about no single store; the shares are of all stores of the operator with this
-    # cause
+    operator_name: str | None = None  # name of the operator; None if it is about no single one
+    # name of the store; None if it is about no single store: the shares are then of all stores of
+    # the operator with this cause
     store_name: str | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Judgement on a checkpoint that a person has to know first."""
+    """Judgement on a checkpoint: urgency, numbers of findings, growth, size and main cause."""
 
     level: Level  # urgency of the checkpoint
     errors: int  # number of findings of severity error
     warnings: int  # number of findings of severity warning
     infos: int  # number of findings of severity info
     problems: int  # number of causes for which something could not be read as it should
-    growth: StateGrowth | None = None  # None if the versions span no time
-    cause: Cause | None = None  # None if there is nothing to explain
-    size: StateSize | None = None  # None from a command that looks at files alone
+    growth: StateGrowth | None = None  # growth of the state; None if the versions span no time
+    cause: Cause | None = None  # main cause; None if there is nothing to explain
+    # size of the judged version; None from a command that reads no rows
+    size: StateSize | None = None
     # number of expired rows that are still there, exact; None if a store's rule is unknown for lack
     # of its schema
     leftovers: int | None = 0
-    restart: Restart | None = None  # None where a part, or an older version, was judged
+    # judgement of a restart; None if a part of the checkpoint, or an older version, was judged
+    restart: Restart | None = None
 
 
 def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
-    """Return the most severe level; a part that cannot be read is worse than any finding."""
+    """Return UNREADABLE if a problem means that a part cannot be read.
+
+    Otherwise it is the level of the most severe finding, and OK without findings.
+    """
     if any(problem.slug not in READABLE for problem in problems):
         return Level.UNREADABLE
     worst = max((finding.severity for finding in findings), default=None)
@@ -159,9 +171,11 @@ RANKS = (
     ((Group.LIFETIME,), Severity.INFO),
     ((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO),
 )
-"""What findings are about, and their least severity; from what explains most to what explains
-least, as ``explanation/judgements`` says. Within a rank the graver finding comes first, and of two
-that are as grave the one about more bytes."""
+"""Ranks of findings when the main cause is chosen: (groups, least severity), the first is best.
+
+The documentation's page ``explanation/judgements`` gives the reasons. Within a rank the most severe
+finding is best, and among equally severe ones the one about most bytes.
+"""
 
 
 def main_finding(
@@ -171,11 +185,13 @@ def main_finding(
     *,
     growing: bool = True,
 ) -> Finding | None:
-    """Return the finding that explains most: by :data:`RANKS`, or the reason of that one.
+    """Return the finding that explains most: the best by :data:`RANKS`, or its reason.
 
-    Few values with most of the bytes come before rows that outlive their rule. If the state does
-    not grow, what it costs comes before rows that may outlive their rule. ``sizes`` are the bytes
-    that each finding is about, ``total`` all bytes. None without a finding.
+    A finding that the query stands still comes first, unless rows are proven to leak or the state
+    has integrity errors. Few values with most of the bytes come before rows that outlive their
+    rule. If ``growing`` is False, information on cost comes before information on rows that may
+    outlive their rule. ``sizes`` are the bytes that each finding is about, and ``total`` is all
+    bytes. Returns None without findings.
     """
     findings = [f for f in findings if f.weight is not Weight.BACKGROUND] or findings
     urgent = None if _leaks(findings) else next(filter(_is_urgent, findings), None)
@@ -194,7 +210,7 @@ def main_finding(
 
 
 def _leaks(findings: Sequence[Finding]) -> bool:
-    """Return whether rows are proven to outlive their rule, as a warning or worse."""
+    """Return True if a lifetime finding is proven and has at least the severity warning."""
     return any(
         finding.kind.group is Group.LIFETIME
         and finding.severity >= Severity.WARNING
@@ -204,14 +220,14 @@ def _leaks(findings: Sequence[Finding]) -> bool:
 
 
 def _is_urgent(finding: Finding) -> bool:
-    """True if the finding says that the query itself stands still."""
+    """Return True if the finding says that the query itself stands still."""
     return finding.weight is Weight.URGENT
 
 
 def _is_heavy(finding: Finding, size: int, total: int) -> bool:
-    """Return whether a finding is about few values with most bytes of the state.
+    """Return True if a finding is about few values with at least half of the state's bytes.
 
-    ``size`` are the bytes that it is about, ``total`` all bytes.
+    ``size`` are the bytes that the finding is about, ``total`` those of the state.
     """
     return finding.kind.concerns is Concerns.REWRITTEN_ROWS and 0 < _MOST * total <= size
 
@@ -222,10 +238,11 @@ def _worst_of(
     sizes: Mapping[Finding, int],
     total: int,
 ) -> Finding:
-    """Return the most severe of the ranked findings, unintended ones first, then the largest.
+    """Return the best finding of a rank: the most severe, unintended ones first, then the largest.
 
-    If it is a symptom, return a lifetime finding about far more bytes instead, if there is one.
-    ``sizes`` and ``total`` are bytes.
+    ``ranked`` are the findings of the rank, and ``findings`` are all. If the best one is a symptom,
+    a lifetime finding about at least ten times its bytes is returned instead, if there is one.
+    ``sizes`` are the bytes that each finding is about, and ``total`` is all bytes.
     """
 
     def standing(finding: Finding) -> tuple[Severity, bool, int]:
@@ -249,11 +266,13 @@ def _worst_of(
 def cause_sentence(
     findings: Sequence[Finding], main: Finding, sizes: Mapping[Finding, int], total: int
 ) -> str:
-    """Return the main finding's cause, and the cause of an efficiency finding if one fits.
+    """Return the main finding's cause, joined with that of an efficiency finding if one fits.
 
     The second cause is added only to a lifetime finding about an operator. It must be about the
     operator and store of the main finding, and about at least half of ``total`` bytes or of a kind
-    that is always about most rows. ``sizes`` are the bytes that each finding is about.
+    that is always about most rows. ``sizes`` are the bytes that each finding is about. If several
+    fit, the most severe one is taken, and among equals the largest. Both causes form one sentence,
+    and the main one is first unless the kind of the other one leads it.
     """
     about = [
         finding
@@ -271,12 +290,16 @@ def cause_sentence(
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
-    """Return the sort key of reasons: of the whole query first, then by severity, then by id."""
+    """Return a sort key of reasons: those of the whole query first, then by severity and id."""
     return kind.in_store, -kind.severity, kind.id
 
 
 def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
-    """Return the last reason in the chain of reasons of a finding; itself if it has none."""
+    """Return the last reason in the chain of reasons of a finding; the finding if it has none.
+
+    A reason is one of ``findings`` whose kind explains the finding's id, in the same store if
+    ``in_store``.
+    """
     reasons = [
         reason
         for reason in findings

@@ -25,22 +25,22 @@ from inspector.time_text import time_ms_text
 
 
 def _number(value: float) -> str:
-    """Return a number with all digits of its whole part."""
+    """Return a number rounded to a whole one, with commas between thousands: ``1,200``."""
     return f"{value:,.0f}"
 
 
 def _brackets(text: str) -> str:
-    """Return a text in brackets behind a space; nothing for an empty text."""
+    """Return `` (text)``, with a space in front; "" for an empty text."""
     return f" ({text})" if text else ""
 
 
 def _more(parts: Collection[str]) -> str:
-    """Return texts, each behind a semicolon; empty texts are left out."""
+    """Return the texts joined, each with ``; `` in front; empty texts are left out."""
     return "".join(f"; {part}" for part in parts if part)
 
 
 def _words(parts: list[str]) -> str:
-    """Return texts as an enumeration: ``a``, ``a and b``, ``a, b and c``."""
+    """Return texts as an enumeration: ``a``, ``a and b``, ``a, b and c``; "" for no texts."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
@@ -57,17 +57,21 @@ def _batches(batches: Collection[int]) -> str:
 
 
 def _estimate(share: float) -> str:
-    """Return an estimated share: ``~54 %``."""
+    """Return a share (0 to 1) that is estimated as a percentage: ``~54 %``."""
     return share_text(share, "~")
 
 
 def _prefix(text: str) -> str:
-    """Return a text with a colon and a space behind it; nothing for an empty text."""
+    """Return a text followed by a colon and a space; "" for an empty text."""
     return f"{text}: " if text else ""
 
 
 def _optional(words: str) -> Callable[[Any], str]:
-    """Return the unit of a value that may be None: the words around it in brackets, or nothing."""
+    """Return a function that writes a value in ``words`` and brackets, and None as "".
+
+    ``words`` is a template with the field ``value``: ``since batch {value}`` gives `` (since batch
+    3)``.
+    """
 
     def write_optional(value: Any) -> str:
         return _brackets("" if value is None else write(words, {"value": value}))
@@ -86,12 +90,15 @@ def _others_listed(count: int) -> str:
 
 
 def _watermark(millis: int | None) -> str:
-    """Return words for a watermark in epoch ms: ``the watermark 2024-...``, or ``no watermark``."""
+    """Return words for a watermark in epoch ms: ``the watermark 2024-...``.
+
+    Returns ``no watermark`` for None and 0.
+    """
     return f"the watermark {time_ms_text(millis)}" if millis else "no watermark"
 
 
 def _day(millis: int) -> str:
-    """Return the day of an epoch time in ms."""
+    """Return the date of a time in epoch ms, such as ``2024-05-01``, in UTC."""
     return time_ms_text(millis).partition("T")[0]
 
 
@@ -121,14 +128,21 @@ UNITS: Mapping[str, Callable[[Any], str]] = {
     "batches": _batches,
     "capital": capitalise,
 }
-"""Unit of a field -> how its value is written. Times are epoch ms, durations ms, shares 0 to 1."""
+"""Unit of a field -> function that returns the text of its value.
+
+Times are epoch ms, durations are ms, and shares are 0 to 1.
+"""
 
 
 class _Writer(string.Formatter):
-    """Formatter of templates, in which a field may have a unit or a noun."""
+    """Formatter of templates, whose fields may have a unit or a noun (see the module)."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Return one field of a template as text."""
+        """Return the value of a template's field as text.
+
+        ``format_spec`` is the text behind the field's colon: a unit of UNITS, a noun that is
+        counted, or a slash and a word that agrees with the number.
+        """
         if format_spec in UNITS:
             return UNITS[format_spec](value)
         if format_spec.startswith("/"):
@@ -137,9 +151,12 @@ class _Writer(string.Formatter):
         return count_text(value, format_spec)
 
 
-_WRITER = _Writer()  # the only formatter
+_WRITER = _Writer()  # formatter that fills in all templates
 
 
 def write(template: str, values: Mapping[str, Any]) -> str:
-    """Return a template with its fields filled in; KeyError for a field without a value."""
+    """Return the text of a template, with its fields filled in.
+
+    ``values`` are the fields' values by name. Raises KeyError for a field without a value.
+    """
     return _WRITER.vformat(template, (), values)

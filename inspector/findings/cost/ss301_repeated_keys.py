@@ -32,7 +32,7 @@ class RepeatedKeys(Rule[OperatorView]):
     command = "sizes"
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield an aggregation of state format 1, once a batch has run."""
+        """Yield at most one evidence: an aggregation of state format 1, once a batch has run."""
         version = operator.whole.version
         if operator.operator.name != "stateStoreSave" or not version:
             return

@@ -41,7 +41,11 @@ class PartitionSkew(Rule[StoreView]):
     skew_rows = Threshold(100, "rows", "Rows of the largest partition; fewer are uneven by chance.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the largest partition of a store, if Spark spreads the rows."""
+        """Yield at most one evidence: the largest partition of a store, if far above the others.
+
+        It must have ``skew_rows`` rows and ``skew_ratio`` times the lower median. Operators that
+        run in a single partition have none.
+        """
         partitions = store.sizes.partitions
         if store.operator.single_partition or len(partitions) < 2:
             return

@@ -49,7 +49,11 @@ class OversizedValue(Rule[StoreView]):
     few_share = Threshold(0.75, "share", "The same of a store with 3 rows or more, but fewer.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the large values of a store."""
+        """Yield at most one evidence: the large values of a store.
+
+        It is about one key, about the values of one group in several windows, or about several
+        values.
+        """
         total, sizes = store.sizes.total, store.sizes.total.value_sizes
         largest, median = sizes.max, sizes.quantile(0.5)
         if largest is None or not median or largest < self.value_bytes:
@@ -92,7 +96,10 @@ class OversizedValue(Rule[StoreView]):
         return has_most and (not is_few or (rows > 2 and share >= self.few_share))
 
     def evidence_of(self, store: StoreView, group: list[TopKey], median: float) -> Evidence:
-        """Return the evidence about the values of one group in several windows."""
+        """Return the evidence about ``group``, the keys of one group in several windows.
+
+        ``median`` is the median size of the store's values, in bytes.
+        """
         size = sum(key.value_bytes for key in group)
         return self.over_windows(
             len(group),
@@ -105,7 +112,11 @@ class OversizedValue(Rule[StoreView]):
         )
 
     def group_over_windows(self, store: StoreView) -> list[TopKey]:
-        """Return the keys of a group that differ in their window alone and have most bytes."""
+        """Return the listed keys of a group that differ only in their window and have most bytes.
+
+        The result is empty if no group has several keys, ``hot_share`` of the bytes and values far
+        above the median. It is empty, too, for a key without exactly one window.
+        """
         window, total = window_column(store), store.sizes.total
         if window is None or len(store.key_fields) < 2 or total.rows < self.value_rows:
             return []
@@ -151,14 +162,17 @@ class OversizedValue(Rule[StoreView]):
 
 
 def window_column(store: StoreView) -> int | None:
-    """Return the position of the only window in a store's key; None if it has none or several."""
+    """Return the position of the only window in a store's key.
+
+    None if the key has none or several.
+    """
     fields = enumerate(store.key_fields)
     windows = [position for position, field in fields if is_window(field.data_type)]
     return windows[0] if len(windows) == 1 else None
 
 
 def group_words(store: StoreView, key: bytes) -> str:
-    """Return words for a key without its window."""
+    """Return words for the UnsafeRow ``key`` without its window, as redaction allows."""
     window = window_column(store) or 0
     fields = [*store.key_fields[:window], *store.key_fields[window + 1 :]]
     group = without_column(key, store.key_fields, window)

@@ -46,7 +46,10 @@ class SameValues(Rule[StoreView]):
     )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the updates of a store that wrote what was there."""
+        """Yield at most one evidence: the updates of a store that wrote the value that was there.
+
+        They must be ``same_value_share`` of all updates. Indexes of Spark are left out.
+        """
         total = sum(store.versions.values(), VersionFacts())
         same = total.same_value_puts
         if is_helper(store.store_name) or same < max(1, self.same_value_share * total.updates):

@@ -41,7 +41,11 @@ class EmptyDeltas(Rule[StoreView]):
     empty_deltas = Threshold(100, "deltas", "Deltas that change nothing, over all partitions.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the empty deltas of a store that has files of its own."""
+        """Yield at most one evidence: the deltas of a store that change nothing, if there are many.
+
+        The case is idle batches, partitions without rows, or small batches. A store that shares its
+        files with others is left out.
+        """
         versions = {v: facts for v, facts in store.versions.items() if facts.stores > facts.rebased}
         deltas = sum(facts.stores - facts.rebased for facts in versions.values())
         empty = sum(facts.empty_deltas for facts in versions.values())

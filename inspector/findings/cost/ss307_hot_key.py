@@ -51,7 +51,10 @@ class HotKey(Rule[StoreView]):
     rows_per_join_key = Threshold(20.0, "rows", "Rows for each join key on both sides, on average.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the key with most entries of a store, or with most rows of a join's side."""
+        """Yield the key with most entries of a store, or with most rows of a join's side.
+
+        A join whose keys are few for its rows is yielded, too.
+        """
         entries = store.sum(EntriesPerKey)
         if entries is not None:
             yield from self.hot_entries(store, entries)
@@ -59,7 +62,10 @@ class HotKey(Rule[StoreView]):
             yield from self.hot_rows_of_join(store)
 
     def is_hot(self, rows: int, total: int) -> bool:
-        """Return True if the rows of one key are most of those of the store."""
+        """Return True if ``rows`` of one key are most of ``total`` rows, and these are many.
+
+        Most is the share ``hot_share``, and many are ``hot_rows``.
+        """
         return total >= self.hot_rows and rows >= self.hot_share * total
 
     def hot_entries(self, store: StoreView, entries: EntriesPerKey) -> Iterator[Evidence]:
@@ -83,7 +89,7 @@ class HotKey(Rule[StoreView]):
         )
 
     def hot_rows_of_join(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the join key with most rows of a side, or the side if its keys are few."""
+        """Yield a join key with most rows of a side, and a side whose keys are few for its rows."""
         counting = StoreName(store.operator_id, COUNT_STORES[VALUE_STORES.index(store.store_name)])
         counter = first_key(store.facts, counting, TopBy.NUMBER)
         rows, side = store.rows, store.store_name.partition("-")[0]
@@ -133,7 +139,8 @@ class HotKey(Rule[StoreView]):
 def keys_of_sides(store: StoreView) -> tuple[int, float]:
     """Return a side's number of join keys, and the mean number of rows per key on the other side.
 
-    0 and 0.0 for state format 4, which does not count them.
+    ``store`` has the rows of the side. Returns 0 and 0.0 for state format 4, which does not count
+    the rows of a key.
     """
     if store.store_name not in JOIN_ROW_STORES:
         return 0, 0.0  # state format 4 counts no rows of a key

@@ -49,7 +49,10 @@ class GrowingValues(Rule[StoreView]):
     )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the mean value of a store that grows by its values."""
+        """Yield at most one evidence: the mean value of a store that grows mostly by its values.
+
+        Nothing is yielded if the values stopped growing, or for a short history.
+        """
         stores = max((facts.stores for facts in store.versions.values()), default=0)
         versions = {
             version: facts
@@ -85,5 +88,5 @@ class GrowingValues(Rule[StoreView]):
 
 
 def mean_size(facts: VersionFacts) -> float:
-    """Return the mean bytes of the values of a version that has rows."""
+    """Return the mean bytes of the values of a version, which must have rows."""
     return facts.value_bytes / facts.rows

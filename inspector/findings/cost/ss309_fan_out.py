@@ -46,7 +46,7 @@ class FanOut(Rule[StoreView]):
     )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the windows of an event, or the rows of a record, if there are very many."""
+        """Yield at most one evidence: windows of an event, or rows of a record, if very many."""
         windows = store.keys.windows
         overlap = 1 if windows is None else windows.length_ms // windows.slide_ms
         rows_and_bytes = store.sizes.total.rows_and_bytes

@@ -45,7 +45,10 @@ class WholeUploads(Rule[OperatorView]):
     zip_bytes = Threshold(8_192, "bytes", "Bytes that a batch uploads.")
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield the bytes that a batch uploads and writes, of all column families together."""
+        """Yield at most one evidence: the bytes that a batch uploads, if far more than it writes.
+
+        All column families of the operator are counted together.
+        """
         zips, uploaded = uploads_of(operator)
         if zips < self.window_versions or uploaded < self.zip_bytes:
             return
@@ -70,9 +73,10 @@ class WholeUploads(Rule[OperatorView]):
 
 
 def uploads_of(operator: OperatorView) -> tuple[int, int]:
-    """Return the number of newest versions with a zip alone, and the bytes per kept version.
+    """Return (number of newest versions with a zip alone, bytes of files per kept version).
 
-    0 and 0 if one partition has a changelog of its newest version.
+    The number is the least of all partitions. Returns 0 and 0 if a partition has a changelog of its
+    newest version.
     """
     fewest, kept, size = 0, 0, 0
     for layout, files in operator.folders:
@@ -88,7 +92,10 @@ def uploads_of(operator: OperatorView) -> tuple[int, int]:
 
 
 def changes_of(operator: OperatorView) -> Sequence[VersionFacts]:
-    """Return facts of each version whose changes are known in all stores of an operator."""
+    """Return facts of the versions whose changes are known in all stores of an operator.
+
+    The facts of a version are summed over its stores and partitions.
+    """
     # Column families share the files of their partition, so that no single one explains them.
     by_version: dict[int, VersionFacts] = {}
     for name, versions in operator.whole.facts.by_store().items():
@@ -100,9 +107,9 @@ def changes_of(operator: OperatorView) -> Sequence[VersionFacts]:
 
 
 def put_bytes(version: VersionFacts) -> float:
-    """Return the bytes that a version put: its new rows, and the values of its updated rows.
+    """Return an estimate of the bytes that a version put: new rows, and updated rows whole.
 
-    The key bytes of updated rows are added by the mean size of a key.
+    The key bytes of updated rows are taken from the mean size of a key.
     """
     # An updated row has the key object of the version before, which is not among the new ones.
     new = version.row_bytes - version.shared_key_bytes - version.shared_value_bytes

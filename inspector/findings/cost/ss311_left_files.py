@@ -43,7 +43,10 @@ class LeftFiles(Rule[OperatorView]):
     )
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield the temporary files of an operator, if there are many."""
+        """Yield at most one evidence: the temporary files of an operator, if there are many.
+
+        A checksum file counts if it belongs to a temporary file that is gone.
+        """
         files = [file for layout, _ in operator.folders for file in layout.files]
         temporary = {file.path for file in files if file.kind is FileKind.TEMPORARY}
         # A checksum file is counted if its temporary file was renamed or removed without it.

@@ -45,7 +45,7 @@ class OldVersions(Rule[OperatorView]):
     )
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield the versions whose files are kept, if they are many."""
+        """Yield at most one evidence: the versions whose files are kept, if they are many."""
         folders = [files for _, files in operator.folders]
         kept = max((len({*files.deltas, *files.snapshots}) for files in folders), default=0)
         logged = len(operator.whole.checkpoint.logs.sources)

@@ -29,20 +29,21 @@ from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import RowPart
 from inspector.sparktypes import unique_names, widen_timeout
 
-NUMBERED = re.compile(r"\[\d+\]$")  # end of the words of ``HyperLogLogPlusPlus``: ``MS[0]``
+# number at the end of the names of a sketch's columns, as ``MS[0]`` of ``HyperLogLogPlusPlus``
+NUMBERED = re.compile(r"\[\d+\]$")
 AGGREGATES = {
     "buf": "a list, a set or a sketch",
     "MS": "approx_count_distinct",
     "valueWithExtremumOrdering": "max_by or min_by",
 }
-"""Beginning of the name that Spark gives to a buffer -> its aggregate."""
+"""Beginning of the name that Spark gives to a buffer's column -> words for its aggregate."""
 
 
 class Column(NamedTuple):
-    """The column with most bytes of a store."""
+    """Column with most bytes of a store."""
 
-    name: str  # its path, or the name of several numbered columns
-    bytes: float  # in a row, on average
+    name: str  # path such as ``a.b``, or the name of several numbered columns
+    bytes: float  # bytes in a row, on average
 
 
 class WideColumn(Rule[StoreView]):
@@ -67,7 +68,10 @@ class WideColumn(Rule[StoreView]):
     )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the column with most of the bytes of a store."""
+        """Yield at most one evidence: the column with most of the bytes of a store's large rows.
+
+        It must have ``mean_value_bytes`` in a row and the share ``hot_share`` of all bytes.
+        """
         column = self.widest(self.column_sizes(store))
         if column is None or column.bytes < self.mean_value_bytes:
             return
@@ -87,7 +91,11 @@ class WideColumn(Rule[StoreView]):
         )
 
     def column_sizes(self, store: StoreView) -> Mapping[str, float]:
-        """Return the mean bytes of each column in a row; none for what a function keeps."""
+        """Return the mean bytes in a row of each column and nested field, by name.
+
+        They are estimated by a sample. Empty for state that a user's function keeps, and without a
+        schema or rows.
+        """
         operator, newest = store.operator, store.newest
         schema = operator.schemas.get(store.store_name)
         is_of_function = operator.processor is not None or operator.name in GROUP_STATE
@@ -108,7 +116,11 @@ class WideColumn(Rule[StoreView]):
         return sizes
 
     def widest(self, sizes: Mapping[str, float]) -> Column | None:
-        """Return the column with most bytes: of a struct the field that has nearly all of it."""
+        """Return the column with most bytes; None if ``sizes``, the bytes by name, is empty.
+
+        If a field in a struct has nearly all bytes of the struct (``nested_share``), it is returned
+        instead.
+        """
         if not sizes:
             return None
         column = max(sizes, key=lambda name: sizes[name])

@@ -46,7 +46,11 @@ class LargeBatch(Rule[StoreView]):
     burst_rows = Threshold(1_000, "rows", "Rows that such a batch wrote.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the batch that wrote the most rows, if the others wrote far fewer."""
+        """Yield at most one evidence: the batch that wrote most rows, if others wrote far fewer.
+
+        It must have written ``burst_rows`` rows, and ``burst_ratio`` times the median of the
+        others.
+        """
         versions = store.versions.items()
         puts = {v: facts.puts for v, facts in versions if facts.puts and not facts.rebased}
         is_index = store.store_name in COUNT_STORES or is_helper(store.store_name)

@@ -50,7 +50,11 @@ class SlowBatches(Rule[CheckpointView]):
     newest_share = Threshold(0.25, "share", "Share of the batches that are the newest; 2 or more.")
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the medians of the newest batches and of those before, if they differ much."""
+        """Yield at most one evidence: the median times of the newest and the earlier batches.
+
+        They must differ much. Nothing is yielded if an older version is judged, or if the times of
+        fewer than ``timed_batches`` batches are known.
+        """
         logs = view.checkpoint.logs
         if view.version < view.checkpoint.newest_version:
             return
@@ -80,9 +84,10 @@ class SlowBatches(Rule[CheckpointView]):
         )
 
     def durations(self, logs: Logs) -> tuple[Mapping[BatchId, int], Certainty]:
-        """Return how long batches took, in ms, and how certain that is.
+        """Return how long each batch took, in ms, and the certainty of these times.
 
-        Only batches with new data count, if there are enough of them.
+        They are proven by the times of log files, or else inferred from the clock of the next
+        batch. Batches without new data are left out if ``timed_batches`` others are known.
         """
         durations, certainty = batch_durations(logs), Certainty.PROVEN
         if not durations:
@@ -100,9 +105,9 @@ class SlowBatches(Rule[CheckpointView]):
 
 
 def until_next_batch(logs: Logs) -> dict[BatchId, int]:
-    """Return how long each batch took that a batch without new data follows, in ms.
+    """Return the ms from the clock of a batch to that of the next batch, by batch.
 
-    That is the difference of the clocks of the two batches.
+    Only batches that a batch without new data follows are included.
     """
     durations = {}
     for batch, following in pairwise(logs.clocks.values()):
@@ -114,6 +119,6 @@ def until_next_batch(logs: Logs) -> dict[BatchId, int]:
 
 
 def whole_seconds(millis: float) -> int:
-    """Return a duration in ms, of a second or more in whole seconds."""
+    """Return a duration in ms, rounded to whole seconds if it is a second or more."""
     is_long = millis >= SECOND_MS
     return round(millis / SECOND_MS) * SECOND_MS if is_long else round(millis)

@@ -39,7 +39,10 @@ class MissingDelta(ProblemRule):
     names_file = is_spared = is_copied = True
 
     def to_do(self, view: CheckpointView, problem: Problem) -> str:
-        """Return what to do; a whole temporary file with the delta needs a new name alone."""
+        """Return advice to the user on a missing delta.
+
+        If a complete temporary file has the delta, the advice begins with renaming that file.
+        """
         if copy := complete_copy(problem.message):
             return (
                 f"rename {copy} to the name of the missing file while the query is stopped, and "

@@ -43,11 +43,15 @@ class UnreadableFile(ProblemRule):
     names_file = is_spared = is_copied = True
 
     def problems(self, view: CheckpointView) -> Iterable[Problem]:
-        """Return the problems that no other rule is about."""
+        """Return the problems whose slug no other rule claims."""
         return [p for p in view.context.problems if p.slug not in claimed_slugs()]
 
     def special_case(self, view: CheckpointView, problem: Problem) -> Case | None:
-        """Return the case of a problem that is no error; None for all others."""
+        """Return the case ``tail`` for bytes at a file's end that Spark does not read.
+
+        For other problems it is the case ``spared`` if the query restarts in spite of the problem;
+        else None.
+        """
         return self.tail if problem.slug == TailError.slug else super().special_case(view, problem)
 
     tail = Case(

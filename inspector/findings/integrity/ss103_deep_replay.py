@@ -52,7 +52,11 @@ class DeepReplay(Rule[OperatorView]):
     replay_minutes = Threshold(10.0, "minutes", "Batch clock that they took.")
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield the deepest chain of an operator, if it is deep."""
+        """Yield at most one evidence: the store of an operator with the most deltas to replay.
+
+        Only many deltas are reported: ``replay_noted`` or more, or ``replay_slow`` if they took
+        ``replay_minutes`` by the batch clock.
+        """
         depths, clock = depths_of(operator), operator.whole.clock
         oldest = operator.whole.version + 1 - max(depths.values(), default=1)
         passed_ms = span(clock.at(oldest), clock.batch) or 0
@@ -95,7 +99,7 @@ class DeepReplay(Rule[OperatorView]):
 
 
 def depths_of(operator: OperatorView) -> Mapping[StoreId, int]:
-    """Return the number of deltas after the newest snapshot of each store.
+    """Return, for each store of each partition, the number of deltas after its newest snapshot.
 
     A store that cannot make the judged version is left out.
     """

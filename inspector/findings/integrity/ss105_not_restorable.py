@@ -41,7 +41,10 @@ class NotRestorable(ProblemRule):
     go_back = ProblemRule.go_back.partition(", or ")[2]
 
     def problems(self, view: CheckpointView) -> Iterable[Problem]:
-        """Return the problems of the newest version."""
+        """Return the problems that a version cannot be restored, if the newest version is judged.
+
+        Empty if an older version is judged.
+        """
         # Cleanup has removed an old one, or else the file that is gone has a problem of its own.
         is_newest = view.version >= view.checkpoint.newest_version
         return super().problems(view) if is_newest else ()

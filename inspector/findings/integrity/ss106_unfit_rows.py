@@ -27,7 +27,7 @@ from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import StoreName
 from inspector.sparktypes import StructType
 
-SIZES_NAMED = 5  # sizes of rows that a finding names
+SIZES_NAMED = 5  # largest number of sizes of rows that a finding names
 
 
 class UnfitRows(ProblemRule):
@@ -42,7 +42,7 @@ class UnfitRows(ProblemRule):
     slugs = (RowError.slug,)
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield problems of rows, and rows that are wider than their schema."""
+        """Yield evidence of problems of rows, then of keys and values longer than their schema."""
         yield from super().find(view)
         for operator in view.operators:
             for store_name, schema in operator.operator.schemas.items():
@@ -55,7 +55,11 @@ class UnfitRows(ProblemRule):
     def wider_rows(
         self, name: StoreName, side: str, sizes: Mapping[int, int], schema: StructType
     ) -> Iterator[Evidence]:
-        """Yield the number of keys or values that are longer than all fields together."""
+        """Yield at most one evidence: the number of keys or values longer than all fields together.
+
+        ``side`` is ``key`` or ``value``, ``sizes`` are the numbers of rows by size in bytes, and
+        ``schema`` is that of the side. Nothing is yielded if a field has no fixed width.
+        """
         if not schema.fields or any(field.data_type.slot_width is None for field in schema.fields):
             return
         width = min_size(schema)

@@ -27,7 +27,7 @@ from inspector.findings.rule import Case, Evidence, Part
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import StoreName
 
-PARTITIONS_NAMED = 5  # partitions that a finding names
+PARTITIONS_NAMED = 5  # largest number of partitions that a finding names
 
 
 class WrongPartition(ProblemRule):
@@ -46,7 +46,7 @@ class WrongPartition(ProblemRule):
     names_file = True
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield exchanged partitions, and the misplaced keys of each store."""
+        """Yield evidence of exchanged partitions, then of the misplaced keys of each store."""
         yield from super().find(view)
         stores: dict[StoreName, dict[int, MisplacedKeys]] = {}
         for observation in view.facts.of(MisplacedKeys):
@@ -58,7 +58,11 @@ class WrongPartition(ProblemRule):
     def misplaced_keys(
         self, name: StoreName, partitions: Mapping[int, MisplacedKeys]
     ) -> Iterator[Evidence]:
-        """Yield the keys of a store that belong to another partition than they are in."""
+        """Yield at most one evidence: keys of a store that Spark looks for in another partition.
+
+        ``partitions`` are the results of the check by partition. Nothing is yielded if all keys are
+        where they belong.
+        """
         total = sum(partitions.values(), MisplacedKeys())
         if not total.misplaced:
             return

@@ -38,7 +38,10 @@ class ChangedDuringScan(ProblemRule):
     slugs = (VANISHED_SLUG, MOVED_SLUG, OUTPACED_SLUG)
 
     def special_case(self, view: CheckpointView, problem: Problem) -> Case | None:
-        """Return the case of a query that was read again; None for files that are missing."""
+        """Return the case ``moved`` if what changed was read again, so that nothing is missing.
+
+        Returns None for files that are missing, as this rule has no other special case.
+        """
         return self.moved if problem.slug == MOVED_SLUG else super().special_case(view, problem)
 
     general = problem_case(

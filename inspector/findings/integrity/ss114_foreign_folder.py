@@ -35,7 +35,7 @@ class ForeignFolder(ProblemRule):
     slugs = ("foreign-folder",)
 
     def special_case(self, view: CheckpointView, problem: Problem) -> Case | None:
-        """Return the case of a file; None for a folder."""
+        """Return the case ``file`` if the problem is about a file; None if it is about a folder."""
         is_file = problem.message.startswith(FOREIGN_FILE)
         return self.file if is_file else super().special_case(view, problem)
 

@@ -31,7 +31,7 @@ REMEDIES = {
     JOIN_NULLS: "set spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled to true, "
     "so that Spark passes over rows that are not there, or start from a new checkpoint",
 }
-"""Rule about an obstacle -> what to do about it."""
+"""Name of the restart rule about an obstacle -> advice to the user."""
 
 
 class RefusedRestart(Rule[CheckpointView]):
@@ -51,7 +51,11 @@ class RefusedRestart(Rule[CheckpointView]):
     yields_to_errors = True
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the first obstacle that no problem is about, and lost entries of source logs."""
+        """Yield evidence of each lost entry of a source log, and of one obstacle to a restart.
+
+        It is the first obstacle that is in no table of problems. Nothing is yielded if the judged
+        version is not the newest.
+        """
         restart = view.files_restart
         if restart is None:
             return
@@ -70,14 +74,22 @@ class RefusedRestart(Rule[CheckpointView]):
             )
 
     def case_of(self, obstacle: Obstacle) -> Case:
-        """Return the case of an obstacle: the path, a later release, or all of Spark."""
+        """Return the case of an obstacle.
+
+        It is ``moved`` if only the path is wrong, ``refused_later`` if only later releases refuse,
+        and else ``refused``.
+        """
         # The files of a checkpoint that was moved, or copied as a backup, are whole.
         if obstacle.about == SCHEMA_PATHS:
             return self.moved
         return self.refused_later if obstacle.since else self.refused
 
     def remedy(self, obstacle: Obstacle) -> str:
-        """Return what to do about an obstacle."""
+        """Return advice against an obstacle: its own, that of REMEDIES, or the rule's next step.
+
+        For something that is missing and has no advice of its own, it is to restore it from a
+        backup.
+        """
         if not obstacle.to_do and obstacle.verb == "needs":
             return "restore what is missing from a backup"
         return obstacle.to_do or REMEDIES.get(obstacle.about, self.next_step)

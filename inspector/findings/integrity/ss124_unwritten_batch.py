@@ -29,7 +29,8 @@ from inspector.findings.thresholds import Threshold
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.model import FileKind
 
-UNKNOWN_GAP_MS = 360_000  # gap that is assumed if no two batches show one; ten gaps are an hour
+# time between two batches that is assumed if the log shows none, in ms; ten of them are an hour
+UNKNOWN_GAP_MS = 360_000
 SECOND_MS = 1_000  # milliseconds of a second
 
 
@@ -56,7 +57,11 @@ class UnwrittenBatch(Rule[CheckpointView]):
     unwritten_seconds = Threshold(60.0, "seconds", "Time since the entry for a warning.")
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the newest batch, if it was planned long ago and wrote nothing."""
+        """Yield at most one evidence: the newest batch, if planned long ago and without any file.
+
+        Long is ``unwritten_noted`` times the usual time between batches. Nothing is yielded if the
+        batch is committed or is being written, or if another finding says why it does not run.
+        """
         restart, checkpoint = view.context.restart, view.checkpoint
         if restart is None or not restart.again or restart.planned_ms is None or restart.wrote:
             return
@@ -93,12 +98,15 @@ class UnwrittenBatch(Rule[CheckpointView]):
 
 
 def now_ms() -> int:
-    """Return the present time in epoch milliseconds."""
+    """Return the present time of this machine in epoch ms."""
     return time.time_ns() // 1_000_000
 
 
 def usual_gap_ms(checkpoint: Checkpoint, batch: int) -> float | None:
-    """Return the median time between the clocks of the batches before one; None if none has two."""
+    """Return the median time between committed batches up to ``batch``, in ms.
+
+    Batches that a tool appended do not count. None if fewer than two batches have different times.
+    """
     clocks = [c for number, c in checkpoint.logs.clocks.items() if number <= batch]
     times = [clock.timestamp_ms for clock in clocks if clock.committed and not clock.appended]
     gaps = [b - a for a, b in pairwise(t for t in times if t is not None) if b > a]
@@ -106,7 +114,7 @@ def usual_gap_ms(checkpoint: Checkpoint, batch: int) -> float | None:
 
 
 def is_writing(checkpoint: Checkpoint, batch: int) -> bool:
-    """Return True if a task has begun to write a file of the batch, under a temporary name."""
+    """Return True if a task has begun to write a file of ``batch``, under a temporary name."""
     begun = re.compile(rf"(?:^|\D){batch + 1}\.(?:delta|changelog|snapshot|zip)\b")
     return any(
         file.kind is FileKind.TEMPORARY and begun.search(file.path.rpartition("/")[2])

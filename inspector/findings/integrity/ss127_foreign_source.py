@@ -41,7 +41,10 @@ class ForeignSource(Rule[CheckpointView]):
     command = "info"
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield each source log whose newest entry names foreign files."""
+        """Yield one evidence for each source log whose newest entries name files of another folder.
+
+        Nothing is yielded if the judged version is not the newest.
+        """
         restart = view.files_restart
         doubts = () if restart is None else restart.doubts
         foreign = [doubt.foreign for doubt in doubts if doubt.foreign is not None]

@@ -40,7 +40,10 @@ class OffsetBack(Rule[CheckpointView]):
     )
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the newest batch of each source that goes back."""
+        """Yield one evidence for each source that goes back: its newest such batch.
+
+        Older such batches of the source are counted as further occurrences.
+        """
         is_newest = view.context.restart is not None
         by_source: dict[str, list[tuple[int, SourceOffset]]] = {}
         for batch in sorted(view.sources, reverse=True):
@@ -61,7 +64,7 @@ class OffsetBack(Rule[CheckpointView]):
                 )
 
     def case_of(self, kind: str) -> Case:
-        """Return the case of a kind of offset."""
+        """Return the case of a setback by its kind: a Kafka topic, a Delta table, or another."""
         cases = {KAFKA: self.topic, DELTA_TABLE: self.other_table, DELTA_VERSION: self.older_table}
         return cases.get(kind, self.edited)
 

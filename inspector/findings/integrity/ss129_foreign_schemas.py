@@ -32,7 +32,10 @@ class ForeignSchemas(Rule[CheckpointView]):
     command = "info"
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the first operator whose schemas are elsewhere."""
+        """Yield at most one evidence: the first operator whose schemas are in another checkpoint.
+
+        The number of such operators is the number of occurrences.
+        """
         restart = view.files_restart
         foreign = () if restart is None else restart.foreign_schemas
         for number, original in foreign[:1]:

@@ -40,7 +40,7 @@ from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
 from inspector.operators.rule import Clock
 
-# advice for keys without a timeout
+# advice for keys of a group state without a timeout
 UNSET = (
     "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
     "state: each call clears the timer that was set before"
@@ -73,14 +73,18 @@ class NeverExpires(Rule[StoreView]):
     new_keys_fall = Threshold(0.75, "share", "New keys of a quarter of the history by the last.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the rows that nothing removes, by what is missing."""
+        """Yield the rows that nothing removes: by their schema, a null event time, or no timer."""
         if store.rule.never is not None and store.rows:
             yield from self.find_by_schema(store, store.rule.never)
         yield from self.find_null_times(store)
         yield from self.find_without_timeout(store)
 
     def find_by_schema(self, store: StoreView, never: str) -> Iterator[Evidence]:
-        """Yield all rows of a store whose schema shows, by the reason ``never``, that none goes."""
+        """Yield all rows of a store whose schema shows that no rule removes them.
+
+        ``never`` is the reason, as a text for users. Nothing is yielded if a function removed keys,
+        unless it removed hardly any of many.
+        """
         removes_few = self.removes_few(store)
         if store.history.removals and not removes_few:
             return  # a function removes keys whenever it likes
@@ -102,7 +106,10 @@ class NeverExpires(Rule[StoreView]):
         )
 
     def find_null_times(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the rows whose event time is null."""
+        """Yield at most one evidence: rows with a null event time, which no watermark removes.
+
+        Nothing is yielded if they are less than the share ``far_share`` of the rows.
+        """
         expiring, ages = store.expiry.expiring, store.sum(Ages)
         expiry = store.rule.expiry or store.rule.event_time
         if expiry is None or expiry.clock is not Clock.WATERMARK:
@@ -120,27 +127,24 @@ class NeverExpires(Rule[StoreView]):
         yield self.null_times(rows, size, severity=severity, field=expiry.name, new=new)
 
     def find_without_timeout(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the keys of a group state that have no timeout, and what took it away."""
+        """Yield the keys of a group state without a timeout, if the history is long enough."""
         calls = store.expiry.calls
         if calls is not None and store.history.window >= self.window_versions:
             yield from self.find_taken_timeouts(store, calls)
             yield from self.find_unset_timeouts(store, calls)
 
     def find_taken_timeouts(self, store: StoreView, calls: TimerCalls) -> Iterator[Evidence]:
-        """Yield the keys whose last timer a call for data surely took away."""
+        """Yield at most one evidence: keys whose timeout a call for new data surely took away."""
         lost, history, steady = calls.lost_rows, store.history, self.steady_reason(store)
         if lost >= max(1, self.alike_share * store.rows):
             by_data = history.removals - calls.timeout_removed
             # If data removes keys too, those without a timeout may wait for it.
             is_leak = lost >= self.hot_share * store.rows and 4 * by_data <= history.removals
-            yield self.taken_timeout(
-                *(lost, calls.lost_bytes or None),
-                severity=None if is_leak and not steady else Severity.INFO,
-                note=steady,
-            )
+            severity = None if is_leak and not steady else Severity.INFO
+            yield self.taken_timeout(lost, calls.lost_bytes or None, severity=severity, note=steady)
 
     def find_unset_timeouts(self, store: StoreView, calls: TimerCalls) -> Iterator[Evidence]:
-        """Yield the keys that had no timer in the window."""
+        """Yield at most one evidence: keys that had no timeout in the whole window."""
         history, steady = store.history, self.steady_reason(store)
         rows, removes_few = calls.never_armed_rows, self.removes_few(store)
         is_proven = not calls.armed_keys
@@ -148,20 +152,18 @@ class NeverExpires(Rule[StoreView]):
             return  # reported as kept without a timeout since before the window
         if is_proven and history.removals and not removes_few:
             return
-        yield self.unset_timeout(
-            *(rows, calls.never_armed_bytes),
-            severity=Severity.INFO if steady or (is_proven and history.removals) else None,
-            certainty=Certainty.PROVEN if is_proven else Certainty.INFERRED,
-            note=steady,
-        )
+        severity = Severity.INFO if steady or (is_proven and history.removals) else None
+        certainty = Certainty.PROVEN if is_proven else Certainty.INFERRED
+        counts = rows, calls.never_armed_bytes
+        yield self.unset_timeout(*counts, severity=severity, certainty=certainty, note=steady)
 
     def removes_few(self, store: StoreView) -> bool:
-        """Return True if a function removed some of many keys, and hardly any."""
+        """Return True if a function removed some of many keys (``unique_puts``), and hardly any."""
         inserts, removals = store.history.inserts, store.history.removals
         return inserts >= self.unique_puts and 0 < removals <= self.few_removed * inserts
 
     def steady_reason(self, store: StoreView) -> str:
-        """Return why the rows may be meant to stay; empty if they become more."""
+        """Return a clause on why the rows may be meant to stay; "" if the store grows."""
         history = store.history
         is_quiet = not history.inserts or history.is_quiet(self.window_versions)
         if history.window >= self.window_versions and is_quiet:
@@ -172,7 +174,7 @@ class NeverExpires(Rule[StoreView]):
         return "ever fewer keys are new" if self.fills_up(store) else ""
 
     def fills_up(self, store: StoreView) -> bool:
-        """Return True if the share of new keys among the puts falls, as of a set with an end."""
+        """Return True if the share of puts that make new keys falls, as for a set that fills up."""
         # It falls from each to the next of the three newest quarters of the history, and by more
         # than chance (three deviations of the counts). With keys that never come again it stays.
         changes = [changes for changes in store.history.changes if changes.puts]

@@ -44,7 +44,10 @@ class ExpiredRows(Rule[StoreView]):
     command = "leftovers"
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the rows that are past the watermark, or past their time."""
+        """Yield evidence of the rows that the watermark or their processing time has passed.
+
+        There is one for each count of leftovers that is proven or inferred.
+        """
         # In complete mode, too, sessions that are merged are removed.
         removes = bool(store.history.removals) and store.operator_name not in SESSION
         for total in leftovers_of(store, RowKind.ROW, *PAST):

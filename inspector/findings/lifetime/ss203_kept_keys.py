@@ -29,7 +29,7 @@ from inspector.findings.views.store_view import StoreView
 from inspector.model import Certainty
 from inspector.quantities import count_text
 
-# classes of leftovers that a fired timeout left
+# classes of leftovers: keys that were kept after their timeout fired
 KEPT, IGNORED, REARMED = (
     LeftoverClass.KEPT_WITHOUT_TIMEOUT,
     LeftoverClass.IGNORED_TIMEOUT,
@@ -55,7 +55,11 @@ class KeptKeys(Rule[StoreView]):
     explains_store = True
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the keys of each class and certainty."""
+        """Yield the keys of a group state that are still there after their timeout fired.
+
+        There is one evidence for each class and certainty. The classes are: the key has no timeout
+        now, the timeout that fired is still set, or the function set a new timeout.
+        """
         totals = [*leftovers_of(store, None, KEPT, IGNORED, REARMED)]
         rearmed = [total for total in totals if total.leftover_class is REARMED]
         cases = {KEPT: self.leaked, IGNORED: self.ignored, REARMED: self.rearmed}
@@ -96,7 +100,11 @@ class KeptKeys(Rule[StoreView]):
 
 
 def keys_of(totals: Sequence[LeftoverCount]) -> dict[str, Any]:
-    """Return fields for the templates: number of keys, its words, and how often timeouts fired."""
+    """Return values for templates, by name: ``keys``, ``words`` and ``often``.
+
+    ``keys`` is the number of keys in ``totals``, and ``words`` is that number in words. ``often``
+    says how often timeouts fired in a row, and how many keys are proven; "" for neither.
+    """
     keys = sum(total.rows for total in totals)
     proven = sum(total.rows for total in totals if total.certainty is Certainty.PROVEN)
     fired = max(total.fired or 0 for total in totals)
@@ -108,10 +116,10 @@ def keys_of(totals: Sequence[LeftoverCount]) -> dict[str, Any]:
 
 
 def severity_of(total: LeftoverCount) -> Severity:
-    """Return the severity of a finding about leftovers.
+    """Return the severity of a finding about one count of leftovers.
 
-    Error only for keys proven to be stuck; for keys with a new timer, which may be intended, a
-    warning at most.
+    It is an error if the keys are proven to be stuck, and a warning if that is inferred. Keys with
+    a new timer may be intended: a warning if timeouts in a row left the state unchanged, else info.
     """
     if total.leftover_class is REARMED:
         is_idle = (total.fired or 0) > 1 and bool(total.untouched)

@@ -43,7 +43,10 @@ class NoRemovals(Rule[StoreView]):
     few_rows = Threshold(0.05, "share", "Share of the rows that are new, if no trend is known.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the store if its rows only become more."""
+        """Yield at most one evidence: the store, if its rows only become more and no rule is known.
+
+        Nothing is yielded for stores that need no rule.
+        """
         rule, grown = store.rule, store.rows - store.history.first.rows
         is_known = any(known is not None for known in (rule.expiry, rule.never, rule.event_time))
         if is_known or rule.needs_none or not self.only_grows(store, grown):
@@ -61,7 +64,11 @@ class NoRemovals(Rule[StoreView]):
         )
 
     def only_grows(self, store: StoreView, grown: int) -> bool:
-        """Return True if rows were added through a long history, and none was removed."""
+        """Return True if rows were added through a long history, and none was removed.
+
+        ``grown`` is the number of rows more than in the oldest version. Returns False if few rows
+        were added and the store is not known to grow, or if no new key came lately.
+        """
         history = store.history
         is_short = history.window < self.window_versions or history.is_quiet(self.window_versions)
         is_few = history.is_growing is not True and grown <= self.few_rows * store.rows

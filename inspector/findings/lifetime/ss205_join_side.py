@@ -43,7 +43,10 @@ class JoinSideKeeps(Rule[OperatorView]):
     window_versions = WINDOW_VERSIONS
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield the sides that keep rows, or the join if the watermark has passed none."""
+        """Yield the sides that keep rows, and the join if the watermark has passed no row of it.
+
+        For the second, both sides must have event times and be young.
+        """
         join = JoinSides(operator)
         keeping = [side for side in join.with_times if self.keeps_rows(side)]
         for side in keeping:
@@ -61,7 +64,11 @@ class JoinSideKeeps(Rule[OperatorView]):
         return side.store.history.window >= self.window_versions and side.keeps_passed_rows
 
     def find_kept_rows(self, side: JoinSide, opposite: JoinSide | None) -> Iterator[Evidence]:
-        """Yield a side that keeps its rows, by what the other side does."""
+        """Yield at most one evidence of a side that keeps its rows.
+
+        The case depends on whether the opposite side keeps its rows, too. Nothing is yielded if the
+        key has a copy of the event time, which SS209 reports.
+        """
         has_idle_opposite = opposite is not None and not opposite.removals
         if side.covered_rows and (opposite is None or has_idle_opposite):
             return  # SS209
@@ -79,7 +86,11 @@ class JoinSideKeeps(Rule[OperatorView]):
         )
 
     def is_young(self, side: JoinSide) -> bool:
-        """Return True if a side grows and the watermark has passed none of its rows."""
+        """Return True if a side grows, lost no row, and has no row that the watermark has passed.
+
+        Returns False if the changes of fewer than ``window_versions`` versions are known. Also
+        returns False if no version has both a watermark and an event time.
+        """
         is_long = side.store.history.window >= self.window_versions
         is_ahead = side.most_ms is not None and side.most_ms <= 0
         return is_long and side.has_grown and not side.removals and is_ahead

@@ -42,7 +42,7 @@ class JoinCounters(Rule[OperatorView]):
     command = "verify"
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield each side whose counters and rows disagree."""
+        """Yield one evidence for each side of a join whose counters and rows disagree."""
         join = JoinSides(operator)
         for side in join.sides:
             check = side.check or JoinCheck()
@@ -67,7 +67,10 @@ class JoinCounters(Rule[OperatorView]):
 
 
 def differences_of(check: JoinCheck) -> str:
-    """Return how many rows and counters disagree, by kind; empty if none does."""
+    """Return the numbers of missing rows, bare counters and uncounted rows as text.
+
+    The parts are separated by semicolons, and numbers of 0 are left out; "" if nothing disagrees.
+    """
     counts = (
         (
             check.missing_rows,

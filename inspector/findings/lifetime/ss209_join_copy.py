@@ -42,7 +42,11 @@ class JoinCopy(Rule[OperatorView]):
     window_versions = WINDOW_VERSIONS
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield each side whose rows a watermark on the join key would have removed."""
+        """Yield one evidence for each side whose rows a watermark on the key would have removed.
+
+        The side must have kept all rows that the watermark passed, for ``window_versions`` versions
+        or more. The opposite side must have removed none.
+        """
         join = JoinSides(operator)
         for side in join.with_times:
             opposite = join.opposite(side)

@@ -49,7 +49,7 @@ class UndecidedKeys(Rule[StoreView]):
     data_batches = DATA_BATCHES
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the undecided keys of a store as one finding."""
+        """Yield at most one evidence: the keys of a store that may be leftovers or not."""
         totals = [*self.open_totals(store)]
         provable = store.facts.provable(store.name)
         if not totals:
@@ -68,7 +68,10 @@ class UndecidedKeys(Rule[StoreView]):
         )
 
     def open_totals(self, store: StoreView) -> Iterator[LeftoverCount]:
-        """Yield the undecided leftovers that no other finding reports."""
+        """Yield the counts of undecided leftovers that no other finding reports.
+
+        Keys with a new timer are yielded only if a timeout left the state of some unchanged.
+        """
         is_reported = any(NeverExpires(self.values).find_without_timeout(store))  # SS201
         for total in store.expiry.leftovers:
             is_rearmed = total.leftover_class is LeftoverClass.REARMED
@@ -78,7 +81,12 @@ class UndecidedKeys(Rule[StoreView]):
                 yield total
 
     def case_of(self, store: StoreView, totals: Sequence[LeftoverCount]) -> Case:
-        """Return the case of some undecided leftovers."""
+        """Return the case of the undecided leftovers ``totals`` of a store.
+
+        It is ``by_either_clock`` if no clock removes any key. Otherwise it is ``timers`` for
+        timers, ``passed_rows`` for rows that the watermark has passed, and ``timeouts`` for the
+        rest.
+        """
         # By processing time each is proven to be left behind. By event time no timer can fire while
         # the watermark is 0 (premise due-by-clock).
         proven = store.facts.provable(store.name).get(TimeoutKind.PROCESSING_TIME, 0)

@@ -40,7 +40,7 @@ class ExpiredValues(Rule[StoreView]):
     command = "leftovers"
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the values whose TTL has run out."""
+        """Yield evidence of the values of a state variable whose TTL has run out."""
         for total in leftovers_of(store, RowKind.TTL_VALUE, *PAST):
             numbers = numbers_of(store, total, self.severity)
             yield self.expired(total.rows, total.row_bytes, **numbers)

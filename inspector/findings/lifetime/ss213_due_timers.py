@@ -40,7 +40,7 @@ class DueTimers(Rule[StoreView]):
     command = "leftovers"
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the timers whose time has come."""
+        """Yield evidence of the timers of transformWithState whose time has come."""
         for total in leftovers_of(store, RowKind.TIMER, *PAST):
             numbers = numbers_of(store, total, self.severity)
             yield self.due(total.rows, total.row_bytes, **numbers)

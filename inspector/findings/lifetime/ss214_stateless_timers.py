@@ -36,7 +36,7 @@ class StatelessTimers(Rule[StoreView]):
     command = "rows"
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the timers without state."""
+        """Yield at most one evidence: the timers whose key has no value in any state variable."""
         timers = store.sum(TimersWithoutState)
         if timers is not None and timers.without:
             yield self.stateless(

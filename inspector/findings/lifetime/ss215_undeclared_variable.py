@@ -37,7 +37,10 @@ class UndeclaredVariable(Rule[StoreView]):
     command = "info"
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the rows of an undeclared variable, or of the index of a deleted one."""
+        """Yield evidence of the rows of an undeclared variable, or of the index of a deleted one.
+
+        An index is reported only if its variable has no rows.
+        """
         operator, name = store.operator, store.store_name
         family, processor = operator.family(name), operator.processor
         if family is None or processor is None or not store.rows:

@@ -46,7 +46,11 @@ class GrowingEntries(Rule[StoreView]):
     window_versions = WINDOW_VERSIONS
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the keys with many entries."""
+        """Yield at most one evidence: the keys of a list or map with many entries that only grow.
+
+        Nothing is yielded if fewer than ``window_versions`` versions are known, or if the processor
+        no longer declares the variable.
+        """
         entries, family = store.sum(EntriesPerKey), store.operator.family(store.store_name)
         processor = store.operator.processor
         if entries is None or family is None or processor is None:

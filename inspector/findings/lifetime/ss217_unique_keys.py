@@ -48,7 +48,11 @@ class UniqueKeys(Rule[StoreView]):
     unique_share = UNIQUE_SHARE
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the store if nearly all puts made a new key."""
+        """Yield at most one evidence: a store of groups for which nearly every put made a new key.
+
+        Groups are those of aggregations and group states. At least ``window_versions`` versions and
+        ``unique_puts`` puts must be known.
+        """
         history = store.history
         is_grouping = store.operator_name in (*AGGREGATIONS, *GROUP_STATE)
         if not is_grouping or history.window < self.window_versions:
@@ -64,7 +68,11 @@ class UniqueKeys(Rule[StoreView]):
             )
 
     def case_of(self, store: StoreView) -> Case | None:
-        """Return the case of a store with new keys only; None if its keys are as they should be."""
+        """Return the case of a store with new keys only; None if its keys are as they should be.
+
+        It is ``expiring`` if rows expire and no key was met again before, and ``endless`` if no row
+        expires. None, too, if keys are new windows that lack a watermark, which SS201 reports.
+        """
         calls = store.expiry.calls
         is_timed = store.rule.expiry is not None and (calls is None or bool(calls.armed_keys))
         if is_timed or store.history.removals:
@@ -76,13 +84,18 @@ class UniqueKeys(Rule[StoreView]):
         return None if is_of_window and store.rule.never else self.endless
 
     def reason_without_rule(self, store: StoreView) -> str:
-        """Return why no group goes where the schema does not show it."""
+        """Return a clause on why no group is removed, for a store whose schema gives no reason."""
         calls = store.expiry.calls
         is_unset = calls is not None and calls.never_armed_rows
         return "the function never set a timeout" if is_unset else "no group was removed"
 
     def meets_no_key_again(self, store: StoreView, *, is_timed: bool) -> bool:
-        """Return True if the groups that expire never brought two events together."""
+        """Return True if hardly any group that expired had brought two events together.
+
+        ``is_timed`` is True if rows of the store have an expiry rule, and timeouts if it needs
+        them. That is shown by records of the sources, by unique columns or windows, or by calls of
+        the function.
+        """
         calls, removals = store.expiry.calls, store.history.removals
         if self.has_row_for_each_record(store):
             return True
@@ -108,7 +121,10 @@ class UniqueKeys(Rule[StoreView]):
         )
 
     def is_open_long(self, store: StoreView) -> bool:
-        """Return True if the windows get events through several batches."""
+        """Return True if a window is open for at least ``window_versions`` versions, on average.
+
+        The length of a window is compared with the advance of the watermark per version.
+        """
         versions = store.history.window - 1
         moved_ms = store.clock.advance_ms(versions, watermark_of) or math.inf
         return versions * store.keys.window_ms / moved_ms >= self.window_versions

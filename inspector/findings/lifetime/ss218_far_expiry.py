@@ -36,7 +36,7 @@ from inspector.model import Certainty
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import TTL_OPTION
 
-DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000  # milliseconds of a day and of an hour
 
 
 class FarExpiry(Rule[StoreView]):
@@ -64,7 +64,7 @@ class FarExpiry(Rule[StoreView]):
     window_versions = WINDOW_VERSIONS
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield rows whose time is far ahead, or all rows, or those that end later than others."""
+        """Yield rows far ahead of their clock: some, all, or those that end later than others."""
         now_ms = store.expiry.now_ms
         if store.rule.event_time is not None:
             yield from self.find_held_join_side(store)
@@ -74,7 +74,7 @@ class FarExpiry(Rule[StoreView]):
             yield from waiting or self.find_later_rows(store, now_ms)
 
     def find_wrong_times(self, store: StoreView, now_ms: int) -> Iterator[Evidence]:
-        """Yield the rows that expire half a year ahead or more."""
+        """Yield at most one evidence: rows that expire ``far_days`` or more after ``now_ms``."""
         late = store.expiry.rows_from(now_ms + round(self.far_days * DAY_MS))
         if not late.rows or late.rows < self.far_share * store.rows:
             return
@@ -93,21 +93,17 @@ class FarExpiry(Rule[StoreView]):
         )
 
     def find_long_wait(self, store: StoreView, now_ms: int) -> Iterator[Evidence]:
-        """Yield all rows if even the first of them cannot expire for long."""
+        """Yield all rows as one evidence, if even the first of them cannot expire for long."""
         # An hour of history shows nothing of a delay of a month, but that the state grows.
         waiting = store.expiry.rows_from(-math.inf)
         is_far = waiting.first_ms - now_ms >= self.least_far_ms(store)
         is_complete = waiting.rows == store.rows and store.noun != "timer"
         if is_far and is_complete and not self.has_ended_row(store):
-            yield self.long_wait(
-                *waiting[:2],
-                ahead_ms=waiting.first_ms - now_ms,
-                until_ms=waiting.first_ms,
-                **_setting(store, waiting, now_ms),
-            )
+            numbers = {"until_ms": waiting.first_ms, **_setting(store, waiting, now_ms)}
+            yield self.long_wait(*waiting[:2], ahead_ms=waiting.first_ms - now_ms, **numbers)
 
     def find_held_join_side(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield all rows of a join's side that the watermark has yet to pass, by a long delay."""
+        """Yield all rows of a join's side if a long delay keeps the watermark from passing them."""
         # If the rows are newer than by the delay, a source is late (SS206).
         oldest_ms, watermark_ms = (store.sum(Ages) or Ages()).oldest_ms, store.clock.watermark_ms
         if oldest_ms is None or not watermark_ms or self.has_ended_row(store):
@@ -139,7 +135,11 @@ class FarExpiry(Rule[StoreView]):
                 return
 
     def least_far_ms(self, store: StoreView) -> float:
-        """Return the ms from which on a time is far ahead; infinite if the history is short."""
+        """Return the distance, in ms, from which an expiry is far; infinite if it is unknown.
+
+        It is ``far_hours``, or ``far_spans`` times the history if longer. It is unknown if the
+        history is short or has no times, or if the store does not grow and got no new keys.
+        """
         history = store.history
         may_grow = history.is_growing is not False or history.inserts  # it may be quiet just now
         is_short = history.window < self.window_versions or history.span_ms is None
@@ -148,7 +148,7 @@ class FarExpiry(Rule[StoreView]):
         return max(self.far_hours * HOUR_MS, self.far_spans * (history.span_ms or 0))
 
     def has_ended_row(self, store: StoreView) -> bool:
-        """Return True if rows expired: no merged sessions, nor keys that a function removed."""
+        """Return True if rows expired; merged sessions and keys removed by data do not count."""
         is_session, calls = store.operator_name in SESSION, store.expiry.calls
         has_removals = bool(store.history.removals) and not is_session
         return has_removals and (calls is None or store.expiry.has_fired)
@@ -189,7 +189,7 @@ class FarExpiry(Rule[StoreView]):
 
 
 def _reason(store: StoreView) -> str:
-    """Return what most likely made an expiry half a year ahead or more."""
+    """Return words for the likely reason of an expiry ``far_days`` ahead or more."""
     if store.noun == "value":
         return f"the TTL of {store.store_name!r} ({TTL_OPTION}) may have a wrong unit"
     if store.expiry.is_by_watermark and store.noun != "timer":
@@ -198,9 +198,9 @@ def _reason(store: StoreView) -> str:
 
 
 def _setting(store: StoreView, waiting: ExpiringRows, now_ms: int) -> dict[str, Any]:
-    """Return fields for a template: the setting that makes the wait so long, and its length.
+    """Return values for a template: ``setting``, which makes the wait long, and its ``length_ms``.
 
-    The length is in ms. If no setting is half as long as the shortest wait, it is the longest wait.
+    If no setting is half as long as the shortest wait, the length is that of the longest wait.
     """
     gap_ms, is_session = store.expiry.gap_ms, store.operator_name in SESSION
     lengths = {

@@ -44,7 +44,10 @@ class TimersGather(Rule[StoreView]):
     window_versions = WINDOW_VERSIONS
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the timers if keys have several."""
+        """Yield at most one evidence: the timers of a store, if keys have several on average.
+
+        The limit per key is higher if timers fired or were deleted in the window.
+        """
         timers, history = store.sum(TimersWithoutState), store.history
         if timers is None or not history.inserts or history.window < self.window_versions:
             return

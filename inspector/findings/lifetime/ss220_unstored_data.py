@@ -51,7 +51,10 @@ class UnstoredData(Rule[CheckpointView]):
     window_versions = WINDOW_VERSIONS
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield what the fastest source leaves behind, and stores that get no rows."""
+        """Yield the rows that the fastest source leaves behind, and stores that get no rows.
+
+        Stores are judged only if the query has a single operator.
+        """
         yield from self.find_policy(view)
         # A query of several operators may drop the records in another one.
         for store in view.stores if len(view.checkpoint.query) == 1 else ():
@@ -81,7 +84,10 @@ class UnstoredData(Rule[CheckpointView]):
             yield self.policy(sources=sources, delay=known)
 
     def find_stores_without_puts(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield a store that writes each record, and to which none was written for long."""
+        """Yield at most one evidence: a store without a put in many batches that brought data.
+
+        Only operators that write each record are judged. ``window_versions`` batches are many.
+        """
         name = store.operator_name
         last = store.clock.at(max(store.versions, default=0))
         # A watermark in the future is SS211.
@@ -132,9 +138,9 @@ class UnstoredData(Rule[CheckpointView]):
 
 
 def batches_without_puts(store: StoreView) -> tuple[int, int | None]:
-    """Return how many newest batches had data of every source and put no row.
+    """Return (number of newest batches with data of every source and without a put, last batch).
 
-    Also returns the batch of the last put; None if the versions do not show it.
+    The second number is the batch of the last put; None if the versions do not show it.
     """
     batches = 0
     for version, changes in sorted(store.versions.items(), reverse=True):

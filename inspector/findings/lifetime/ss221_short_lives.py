@@ -49,7 +49,7 @@ class ShortLives(Rule[StoreView]):
     alike_share = ALIKE_SHARE
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield rows that no later batch sees, or keys that come back after they were removed."""
+        """Yield at most one evidence: rows that no later batch sees, or keys that come back."""
         short = self.short_life(store)
         if short is not None:
             yield short
@@ -58,7 +58,11 @@ class ShortLives(Rule[StoreView]):
             yield self.returning(returns=ages.born - ages.keys, setting=setting_of(store))
 
     def short_life(self, store: StoreView) -> Evidence | None:
-        """Return the evidence of rows that end before the next batch; None if they do not."""
+        """Return the evidence of rows that end before the next batch; None if they do not.
+
+        These are keys of dropDuplicatesWithinWatermark that no next version has, or values whose
+        TTL is shorter than the median time between batches. None, too, if the history is short.
+        """
         if store.operator_name in WITHIN_WATERMARK:
             # Deduplication: no key of any version was there in the version before.
             filled = [v for v in store.versions.values() if v.rows and not v.rebased]
@@ -83,7 +87,11 @@ class ShortLives(Rule[StoreView]):
         return self.short(*store.newest.rows_and_bytes, setting=setting, seen=seen)
 
     def come_back(self, store: StoreView) -> bool:
-        """Return True if many keys were put anew after they had been removed."""
+        """Return True if many keys were put again after they had been removed.
+
+        Returns False if a function removed them at calls for data, for reasons of its own. Also
+        returns False if the history is shorter than ``window_versions``.
+        """
         is_within = store.operator_name in WITHIN_WATERMARK
         family = store.operator.family(store.store_name)
         is_value = family is Family.VALUE and store.rule.row_kind is RowKind.TTL_VALUE
@@ -112,7 +120,7 @@ class ShortLives(Rule[StoreView]):
 
 
 def setting_of(store: StoreView) -> str:
-    """Return the setting that ends the life of a row."""
+    """Return words for the setting that ends the life of a row, such as ``the timeout``."""
     if store.rule.row_kind is RowKind.TTL_VALUE:
         return f"the TTL of {store.store_name!r}"
     return (

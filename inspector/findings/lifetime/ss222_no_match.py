@@ -41,7 +41,10 @@ class NoMatch(Rule[OperatorView]):
     hot_rows = HOT_ROWS
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
-        """Yield the join if no row of either side found a match."""
+        """Yield at most one evidence: a join with many rows on both sides, none with a match.
+
+        ``hot_rows`` rows on each side are many. The rows must have the flag ``matched``.
+        """
         puts = [side.partners for side in JoinSides(operator).sides if side.partners is not None]
         has_match = any(side.matched for side in puts)
         if len(puts) == 2 and not has_match and min(p.unmatched for p in puts) >= self.hot_rows:

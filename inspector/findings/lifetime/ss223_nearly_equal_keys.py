@@ -30,7 +30,8 @@ from inspector.operators.rule import WATERMARK_KEY
 from inspector.sparktypes import TIMESTAMP, TIMESTAMP_NTZ, StringType
 from inspector.sums import group_by
 
-MOST_TRIES = 6  # times that an event is sent, in all
+# largest number of sampled keys that count as retries of one event; more of them are no retries
+MOST_TRIES = 6
 
 
 class NearlyEqualKeys(Rule[StoreView]):
@@ -54,7 +55,10 @@ class NearlyEqualKeys(Rule[StoreView]):
     alike_keys = Threshold(5, "keys", "Keys that differ from another in one column.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the column in which most keys alone differ from another key."""
+        """Yield at most one evidence: the column in which most keys differ from another alone.
+
+        At least ``alike_keys`` keys, and the share ``alike_share`` of the sampled ones, must do so.
+        """
         candidates = [*self.spellings(store)]
         if store.operator_name in DEDUPLICATE:
             candidates += self.event_columns(store)
@@ -91,7 +95,13 @@ class NearlyEqualKeys(Rule[StoreView]):
             )
 
     def event_columns(self, store: StoreView) -> Iterator[tuple[int, Evidence]]:
-        """Yield (number of keys, evidence) for columns with a value or time of each event's own."""
+        """Yield (number of keys, evidence) for each column that may have a new value in each event.
+
+        The number is that of the sampled keys that equal another one without the column. Such a
+        column may have a different value in each key, in addition to a time in another column. It
+        may be a time next to the event time. It may be the event time, if events look as if they
+        were sent again.
+        """
         sample, fields = store.keys.sample, store.key_fields
         columns = [*columns_of([*sample], fields)]
         rows = [*zip(*columns, strict=True)]
@@ -134,9 +144,10 @@ class NearlyEqualKeys(Rule[StoreView]):
 
 
 def last_of_older(versions: Iterable[Sequence[int]]) -> int:
-    """Return the version after which only the newer key of each pair was put; 0 if there is none.
+    """Return the last version that put the older key of a pair, if all newer keys came after it.
 
-    ``versions`` are those that put the keys of each thing last.
+    ``versions`` has, for each group of keys that mean one thing, the versions that put them last.
+    Returns 0 if a newer key was put no later, or if fewer than FEWEST_KEYS groups are pairs.
     """
     pairs = [sorted(group) for group in versions if len(group) == 2]
     last = max((older for older, _ in pairs), default=0)
@@ -147,14 +158,19 @@ def last_of_older(versions: Iterable[Sequence[int]]) -> int:
 def is_sent_again(values: Sequence[Hashable], column: Sequence[bytes]) -> bool:
     """Return True if values look like events that were sent again at the times of ``column``.
 
-    ``values`` and ``column`` have one entry for each key. A time is the 8 bytes of a field.
+    ``values`` are the keys without the column of event times, and ``column`` has the times as 8
+    bytes each. Both have one entry for each key.
     """
     times = [int.from_bytes(time, "little", signed=True) for time in column]
     return in_pairs(values) or come_and_go(values, times)
 
 
 def in_pairs(values: Sequence[Hashable]) -> bool:
-    """Return True if some values are there twice, as of what is sent again, and hardly one more."""
+    """Return True if some values are there twice, as events that are sent again.
+
+    A fifth to two fifths of the values must equal an earlier one, and hardly any may be there more
+    than twice.
+    """
     # If one in five equals another, values drawn from a set have 14 % three times (Poisson). If
     # nearly all are pairs, they are pairs, such as a begin and an end.
     counts = Counter(values)
@@ -164,7 +180,10 @@ def in_pairs(values: Sequence[Hashable]) -> bool:
 
 
 def come_and_go(values: Sequence[Hashable], times: Sequence[int]) -> bool:
-    """Return True if values are there a few times, closer together than by chance, as retries."""
+    """Return True if values are there a few times, closer together than by chance, as retries.
+
+    ``times`` has the time of each value. A value may be there up to MOST_TRIES times.
+    """
     # Between the first and the last of n times drawn from a span are (n - 1) / (n + 1) of it.
     # Times of users, who come all the time, do so; a begin and an end are there twice, nearly all.
     groups = group_by(zip(values, times, strict=True), itemgetter(0))

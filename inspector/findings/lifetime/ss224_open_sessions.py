@@ -30,11 +30,11 @@ from inspector.operators.session_window import NAMES as SESSION
 
 
 class LongSession(NamedTuple):
-    """The session that began first of those that most versions wrote."""
+    """Session that began first among those that most versions wrote."""
 
-    start_ms: int  # epoch ms
-    puts: int  # versions that wrote it
-    words: str  # for its key
+    start_ms: int  # start of the session, epoch ms
+    puts: int  # number of versions of the window that wrote it
+    words: str  # words for its key, as redaction allows
 
 
 class OpenSessions(Rule[StoreView]):
@@ -59,7 +59,10 @@ class OpenSessions(Rule[StoreView]):
     ended_rows = Threshold(10, "rows", "Sessions removed, for the others to be compared with.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the sessions or timeouts that stay open."""
+        """Yield at most one evidence: sessions or timeouts that new events put off.
+
+        Nothing is yielded if the expiry is unknown, or if a row is due.
+        """
         expiring, now_ms, history = store.expiry.expiring, store.expiry.now_ms, store.history
         if expiring is None or not expiring.rows or not now_ms:
             return
@@ -91,7 +94,7 @@ class OpenSessions(Rule[StoreView]):
             yield case(*store.newest.rows_and_bytes, moved_ms=moved_ms, wait_ms=wait_ms)
 
     def resets_timeouts(self, store: StoreView) -> bool:
-        """Return True if calls for data set all timeouts anew, and none fired."""
+        """Return True if calls for data set the timeouts of all keys again, and none fired."""
         calls, expiring = store.expiry.calls, store.expiry.expiring
         if calls is None or expiring is None or store.expiry.has_fired:
             return False
@@ -147,7 +150,10 @@ class OpenSessions(Rule[StoreView]):
 
 
 def longest_session(store: StoreView) -> LongSession | None:
-    """Return the oldest of the sessions that were written most often in each partition."""
+    """Return the oldest session of those that each partition lists as written most often.
+
+    None if no key is listed or the schema is unknown.
+    """
     tops = [key for key in store.facts.of_store(TopKey, store.name) if key.by is TopBy.PUTS]
     if not tops or not store.key_fields:
         return None

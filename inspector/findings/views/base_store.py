@@ -1,4 +1,4 @@
-"""The facts of one store, all partitions together."""
+"""Base of the view of a store: facts of the store, summed over its partitions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from inspector.sparktypes import StructField
 
 
 class StoreFacts:
-    """View of one store of an operator at the judged version."""
+    """View of one store of an operator at the judged version, all partitions together."""
 
     def __init__(self, whole: JudgedVersion, operator: Operator, store_name: str) -> None:
-        """Make the view of one store of an operator."""
+        """Make the view of the store ``store_name``, within the view of the checkpoint."""
         self.whole = whole
         self.operator = operator
         self.store_name = store_name
@@ -29,22 +29,22 @@ class StoreFacts:
 
     @property
     def operator_id(self) -> int:
-        """The operator of the store."""
+        """Number of the operator that the store belongs to."""
         return self.operator.operator_id
 
     @property
     def operator_name(self) -> str:
-        """The name of the operator, as Spark's metadata has it."""
+        """Name of the operator, as Spark's metadata has it."""
         return self.operator.name
 
     @property
     def name(self) -> StoreName:
-        """The operator and the store."""
+        """Identity of the store: the operator's number and the store's name."""
         return StoreName(self.operator_id, self.store_name)
 
     @property
     def clock(self) -> QueryClock:
-        """Clocks of the query's batches."""
+        """Batch clocks and watermarks of the query."""
         return self.whole.clock
 
     @property
@@ -54,12 +54,12 @@ class StoreFacts:
 
     @cached_property
     def versions(self) -> Mapping[int, VersionFacts]:
-        """Facts of each version, the oldest first."""
+        """Version -> facts of the store; only versions whose facts are known, the oldest first."""
         return self.facts.by_store().get(self.name, {})
 
     @property
     def newest(self) -> VersionFacts:
-        """Facts of the judged version; all 0 if it could not be made."""
+        """Facts of the judged version; all numbers are 0 if the version could not be read."""
         return self.versions.get(self.version, VersionFacts())
 
     @property
@@ -69,7 +69,7 @@ class StoreFacts:
 
     @property
     def noun(self) -> str:
-        """Word for a row: value, timer, timeout, session or row."""
+        """Noun for a row in messages: value, timer, timeout, session or row."""
         if self.rule.row_kind is RowKind.TTL_VALUE:
             return "value"
         if self.rule.row_kind is not RowKind.ROW:
@@ -80,20 +80,23 @@ class StoreFacts:
 
     @property
     def key_fields(self) -> Sequence[StructField]:
-        """Columns of the key; empty without a schema."""
+        """Columns of the store's key; empty if its schema is unknown."""
         schema = self.operator.schemas.get(self.store_name)
         return () if schema is None else schema.key.fields
 
     @property
     def has_shared_files(self) -> bool:
-        """True for a column family: the files of a partition have changes of several stores."""
+        """True if files have changes of several stores: the operator has more stores than folders.
+
+        That is so for column families of RocksDB.
+        """
         layout = self.operator.layout
         return len(layout.stores) > len(layout.folders)
 
     def sum(self, kind: type[FactT]) -> FactT | None:
-        """Return the store's fact of this type, summed over partitions; None if it has none."""
+        """Return the store's fact of the type ``kind``, summed over partitions; None if absent."""
         return self.facts.sums(kind).get(self.name)
 
     def words_of_key(self, key: bytes) -> str:
-        """Return words for a key, as redaction allows."""
+        """Return words for a key of the store, given as UnsafeRow bytes, as redaction allows."""
         return self.whole.context.key_words(self.name, key)

@@ -1,4 +1,4 @@
-"""The whole checkpoint and its operators, as rules about the query read them."""
+"""Views of the whole checkpoint and of its operators, for rules about the query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class CheckpointView(JudgedVersion):
 
     operator_id: int | None = None  # None, as the view is of the whole checkpoint
     store_name: str | None = None  # None, as the view is of the whole checkpoint
-    numbers: Mapping[str, Any] = MappingProxyType({})  # empty; the evidence of rules has all values
+    # values that all templates may name: none, as the evidence of rules has all of them
+    numbers: Mapping[str, Any] = MappingProxyType({})
 
     @cached_property
     def operators(self) -> tuple[OperatorView, ...]:
@@ -36,21 +37,25 @@ class OperatorView:
     """View of one operator at the judged version."""
 
     store_name: str | None = None  # None, as the view is of the whole operator
-    numbers: Mapping[str, Any] = MappingProxyType({})  # empty; the evidence of rules has all values
+    # values that all templates may name: none, as the evidence of rules has all of them
+    numbers: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, whole: CheckpointView, operator: Operator) -> None:
-        """Make the view of an operator in the view of its checkpoint."""
+        """Make the view of ``operator`` within the view of its checkpoint, ``whole``."""
         self.whole = whole
         self.operator = operator
 
     @property
     def operator_id(self) -> int:
-        """The operator; 0 is the one nearest to the sink."""
+        """Number of the operator; 0 is the operator nearest to the sink."""
         return self.operator.operator_id
 
     @cached_property
     def folders(self) -> Sequence[tuple[StoreLayout, StoreFiles]]:
-        """The folders of the stores in each partition, with the files of their versions."""
+        """(layout, files) of the folder of each store in each partition.
+
+        The layout has the path and all files; the files are those of versions.
+        """
         files = self.whole.checkpoint.store_files
         return [(layout, files[layout.directory]) for layout in self.operator.layout.folders]
 

@@ -1,4 +1,4 @@
-"""The newest times of rows that expire by the watermark."""
+"""Newest times of the rows that expire by the watermark."""
 
 from __future__ import annotations
 
@@ -12,30 +12,31 @@ from inspector.model import TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.rule import Clock
 
-EVENT_TIME = "event time"  # name of the time if it is the event time of a row
+EVENT_TIME = "event time"  # words for the kind of time if it is the event time of a row
 
 
 class NewestTime(NamedTuple):
     """Newest time by which the rows of a store expire."""
 
-    millis: int  # epoch milliseconds
-    what: str  # the kind of time: ``window end``
-    # latest event time that some row surely had, epoch ms; None if it is unknown
+    millis: int  # the newest time, in epoch ms
+    what: str  # words for the kind of time, such as ``window end``
+    # event time that some row surely had or exceeded, epoch ms; None if it is unknown
     event_ms: int | None = None
     store_name: str = ""  # store that has the row
     version: int = 0  # version that put the row last; 0 if unknown
 
 
 def newest_times(view: CheckpointView) -> list[NewestTime]:
-    """Return the newest time of each store whose rows expire by the watermark, or may."""
+    """Return the newest time of each store whose rows have a time to compare with the watermark."""
     times = map(newest_time, view.stores)
     return [time for time in times if time is not None]
 
 
 def newest_time(store: StoreView) -> NewestTime | None:
-    """Return the newest time by which rows of a store expire.
+    """Return the newest time of a store's rows that is compared with the watermark.
 
-    None if its rows have no such time, or follow another clock.
+    It is an expiry time, such as a window's end or an event-time timeout, or an event time. Returns
+    None if the rows have no such time or follow another clock.
     """
     rule_field = store.rule.expiry or store.rule.event_time
     if rule_field is None:
@@ -59,7 +60,7 @@ def newest_time(store: StoreView) -> NewestTime | None:
 
 
 def _what(field_name: str) -> str:
-    """Return what kind of time a rule's field has: ``event time``, ``window end``, or another."""
+    """Return words for the kind of time in a rule's field, such as ``timer`` or ``window end``."""
     if field_name == transform_with_state.TIMER_FIELD:
         return "timer"
     if field_name == deduplicate_within_watermark.FIELD:

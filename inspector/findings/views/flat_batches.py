@@ -1,4 +1,4 @@
-"""The newest batches through which the watermark did not move."""
+"""Newest batches through which the watermark did not move."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Mapping
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock
 
-Clocks = Mapping[int, BatchClock]  # clocks of batches, by batch
+Clocks = Mapping[int, BatchClock]  # number of a batch -> its clock and watermark
 
 
 @dataclass(frozen=True)
 class FlatBatches:
-    """Batches in a row that had the same watermark, or had none."""
+    """Consecutive batches that had the same watermark, or had none."""
 
     first: BatchClock  # clocks of the first of these batches
     last: BatchClock  # clocks of the last of these batches
-    with_data: int  # batches before the last that had new data and so could move the watermark
+    # number of the batches before the last that had new data, and so could move the watermark
+    with_data: int
 
     def is_usual(self, clocks: Clocks) -> bool:
-        """Return True if such a pause is usual by the clocks of all batches.
+        """Return True if pauses of the watermark as long as this one are usual.
 
-        An earlier pause was as long, and two were half as long at least. A source that brings data
-        seldom moves the watermark in steps.
+        At least one earlier pause had as many batches with data, and at least two had half as many.
+        ``clocks`` are those of all batches. A source that seldom brings data moves the watermark in
+        steps.
         """
         earlier, first = list[int](), self.first
         while (pause := flat_batches(clocks, first.batch_id - 1)) and pause.last.watermark_ms:
@@ -33,7 +35,7 @@ class FlatBatches:
 
 
 def flat_batches(clocks: Clocks, batch: int) -> FlatBatches | None:
-    """Return the batches in a row, up to ``batch``, that have its watermark.
+    """Return the run of consecutive batches that ends at ``batch`` and has one watermark.
 
     None if the watermark of ``batch`` is not recorded.
     """

@@ -1,4 +1,4 @@
-"""A watermark that a restart added and that no schema shows, as a restart keeps the schema."""
+"""Watermarks that a restart added and that no schema shows, because a restart keeps the schema."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from inspector.model import BatchId
 
 
 def may_have_watermark(store: StoreView) -> bool:
-    """Return True if a time of the rows may carry a watermark.
+    """Return True if a time in the store's rows may carry a watermark that its schema lacks.
 
-    It carries none if the query has no watermark after a batch with data of every source.
+    Returns False if the rows have no such time. Also returns False if the query has no watermark
+    though the judged batch had data of every source.
     """
     sources = store.whole.sources.get(BatchId(store.version - 1), ())
     has_all_data = bool(sources) and all(source.moved for source in sources)
@@ -21,10 +22,10 @@ def may_have_watermark(store: StoreView) -> bool:
 
 
 def is_watermark_refuted(store: StoreView) -> bool:
-    """Return True if the rows do not carry a watermark.
+    """Return True if the store's rows surely carry no watermark.
 
-    A row is there that the watermark has passed; or the query has none though every source has read
-    data.
+    That is so if the watermark has passed a row that is there. It is also so if the query has no
+    watermark though every source of the judged batch has brought data in some batch.
     """
     watermark_ms, oldest_ms = store.clock.watermark_ms, (store.sum(Ages) or Ages()).oldest_ms
     if watermark_ms and oldest_ms is not None:

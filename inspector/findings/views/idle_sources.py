@@ -1,4 +1,4 @@
-"""Sources that brought nothing new in a row of batches while others did."""
+"""Sources that brought nothing in consecutive batches while others brought data."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from inspector.light_dataclasses import dataclass
 
 @dataclass(frozen=True)
 class IdleSource:
-    """A source that brought nothing new while the watermark stood still."""
+    """Source that brought nothing in some consecutive batches."""
 
-    name: str  # name of the source
-    since: int  # the first batch in the log that read up to where the source is
-    offset: str  # its offset, as Spark wrote it
+    name: str  # words for the source
+    since: int  # first batch in the log since which the source has its present offset
+    offset: str  # offset of the source, as Spark wrote it; ``no offset`` without one
 
 
 def idle_sources(
     first: int, last: int, sources: Mapping[int, Sequence[SourceOffset]]
 ) -> tuple[list[IdleSource], bool]:
-    """Return the sources that brought nothing in some batches, and if another one did.
+    """Return the sources that brought nothing in a range of batches, and if another one did.
 
-    ``first`` and ``last`` are the ends of the range of batches.
+    ``first`` and ``last`` are the first and last batch of the range. ``sources`` are the offsets of
+    the sources by batch. The second value is True if another source brought data. Returns an empty
+    list and False if the offsets of a batch are unknown.
     """
     batches = range(first, last + 1)
     if any(batch not in sources for batch in batches):
@@ -43,7 +45,11 @@ def idle_sources(
 def _since(
     position: int, source: SourceOffset, batch: int, sources: Mapping[int, Sequence[SourceOffset]]
 ) -> int:
-    """Return the first batch that read up to where a source is, backwards from ``batch``."""
+    """Return the first batch from which on a source has had its present offset.
+
+    ``position`` is the position of ``source`` in the offsets of a batch. The search goes back from
+    ``batch``, and ends where ``sources`` lacks a batch.
+    """
     while batch in sources and position < len(sources[batch]):
         offset = sources[batch][position]
         if offset.name != source.name or offset.moved is not False or batch - 1 not in sources:

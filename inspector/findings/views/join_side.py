@@ -1,4 +1,4 @@
-"""The sides of a join: how far behind the watermark their rows reach."""
+"""Sides of a join: their rows, removals, and how far their rows are behind the watermark."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from inspector.operators.join import COUNT_STORES, NAMES, VALUE_STORES, time_fie
 
 
 class JoinSide:
-    """One side of a join, or a store below one, by the versions that can be read."""
+    """One side of a join, as the versions that can be read show it."""
 
     def __init__(self, store: StoreView) -> None:
-        """Make the view of the store with the rows of a side."""
+        """Make the view of a side from the view of the store that has its rows."""
         self.store = store
 
     @property
@@ -27,9 +27,9 @@ class JoinSide:
 
     @cached_property
     def _oldest_ms(self) -> Mapping[int, tuple[int, int]]:
-        """Watermark and oldest event time of the rows, epoch ms, by version.
+        """Version -> (watermark, oldest event time of the rows), both in epoch ms.
 
-        Only versions that have both.
+        Only versions that have both are included.
         """
         times = self.store.facts.retention.get(self.store.name, {})
         clocks = {version: self.store.clock.at(version) for version in times}
@@ -41,7 +41,11 @@ class JoinSide:
 
     @cached_property
     def behind_ms(self) -> Mapping[int, int]:
-        """Distance of the oldest event time behind the watermark, in ms, by version."""
+        """Version -> ms by which the oldest event time is behind the watermark.
+
+        It is negative if the watermark has not passed the row. Only versions with both times are
+        included.
+        """
         return {version: mark - oldest for version, (mark, oldest) in self._oldest_ms.items()}
 
     @property
@@ -51,7 +55,10 @@ class JoinSide:
 
     @property
     def most_ms(self) -> int | None:
-        """Greatest distance of a row behind the watermark in any version, in ms; None if none."""
+        """Largest number of ms by which a row is behind the watermark, in any version.
+
+        It is negative if the watermark has passed no row, and None if no version has both times.
+        """
         return max(self.behind_ms.values(), default=None)
 
     @property
@@ -69,9 +76,9 @@ class JoinSide:
 
     @cached_property
     def early(self) -> int:
-        """Rows removed before the watermark passed them, if each key has one row; else 0.
+        """Number of rows removed before the watermark passed them, if each key has one row; else 0.
 
-        On the left side of a semi join these are rows that met a partner.
+        Only the left side of a join is counted. In a semi join these are rows that met a partner.
         """
         # Of a key with several rows the last takes the place of the one that goes
         # (SymmetricHashJoinStateManager), so that a newer row is removed from the store.
@@ -83,15 +90,15 @@ class JoinSide:
 
     @property
     def has_grown(self) -> bool:
-        """True if there are more rows than in the oldest version that can be read."""
+        """True if the judged version has more rows than the oldest version that can be read."""
         return self.store.rows > self.store.history.first.rows
 
     @property
     def keeps_passed_rows(self) -> bool:
         """True if the side kept every row that the watermark had passed.
 
-        The watermark moved and has passed a row, the rows became more, and none was removed but
-        ``early`` ones.
+        The watermark moved and has passed a row, and the number of rows rose. No row was removed
+        except the ``early`` ones.
         """
         is_passed = self.most_ms is not None and self.most_ms > 0
         return self.removals == self.early and self.moved_ms > 0 and self.has_grown and is_passed
@@ -108,20 +115,20 @@ class JoinSide:
 
     @property
     def check(self) -> JoinCheck | None:
-        """Result of comparing the counters with the rows; None if they were not compared."""
+        """Result of the comparison of counters with rows; None if they were not compared."""
         return self.store.sum(JoinCheck)
 
     @property
     def partners(self) -> MatchedPuts | None:
-        """Numbers of rows in the files with a partner and without; None without such a flag."""
+        """Numbers of rows in the files with and without a partner; None if no flag shows it."""
         return self.store.sum(MatchedPuts)
 
 
 class JoinSides:
-    """Both sides of a join."""
+    """Views of both sides of a join."""
 
     def __init__(self, operator: OperatorView) -> None:
-        """Make the views of both sides; none if the operator is no join."""
+        """Make the views of both sides, as ``sides``; it is empty if the operator is no join."""
         is_join = operator.operator.name in NAMES
         stores = [store for store in operator.stores if store.store_name in VALUE_STORES]
         self.sides = [JoinSide(store) for store in stores if is_join]
@@ -132,14 +139,15 @@ class JoinSides:
         return [side for side in self.sides if side.store.name in side.store.facts.retention]
 
     def opposite(self, side: JoinSide) -> JoinSide | None:
-        """Return the other side, if its rows have an event time."""
+        """Return the side other than ``side``; None if its rows have no event time."""
         return next((other for other in self.with_times if other is not side), None)
 
     def reads_all_rows(self, side: JoinSide) -> bool:
         """Return True if every batch reads all rows of a side, as it evicts rows by their values.
 
-        Such a side has removed rows before, and has no time in its key by which it could evict. The
-        left side of a semi join also removes rows that met a partner, so that both sides must have.
+        Such a side has removed rows, has an event time, and has no time in its key by which it
+        could evict. The left side of a semi join also removes rows that met a partner. So for the
+        left side, both sides must have removed rows that the watermark had passed.
         """
         schema = side.store.operator.schemas.get(side.store.store_name)
         if schema is None or time_fields(schema.key) or side not in self.with_times:

@@ -1,4 +1,4 @@
-"""One version of a checkpoint with its merged facts: what every view is a view of."""
+"""Base of the views: one version of a checkpoint, with its merged facts."""
 
 from __future__ import annotations
 
@@ -20,41 +20,43 @@ from inspector.sparktypes import StructType
 
 
 class KeyWords(Protocol):
-    """Function that returns words for a key of a store, as redaction allows.
-
-    For a part of a key its schema is given.
-    """
+    """Function that returns words for a key of a store, as redaction allows."""
 
     def __call__(self, store: StoreName, key: bytes, schema: StructType | None = None, /) -> str:
-        """Return the words."""
+        """Return words for ``key``, the UnsafeRow bytes of a key of ``store``.
+
+        ``schema`` is given if ``key`` is only a part of the store's key; None for the whole key.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Context:
-    """Values besides the facts of a version that rules read.
+    """Values that rules read in addition to the facts of a version.
 
-    With the defaults nothing is known.
+    By default all of them are unknown or empty.
     """
 
     problems: Sequence[Problem] = ()  # what could not be read, or is not as Spark writes it
-    key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)  # returns words for a key
-    # True if the bytes of a store grow; stores without an answer are absent
+    # function that returns words for a key; by default the key's hash
+    key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key)
+    # store -> True if its bytes grow; stores for which it is unknown are absent
     growing: Mapping[StoreName, bool] = field(default_factory=dict)
     # estimated heap of the retained versions in bytes; None without a limit for it
     heap_bytes: int | None = None
-    restart: Restart | None = None  # None if the judged version is not the newest
-    # True if findings about rows are made too, and not only those about files
+    # judgement of a restart; None if the judged version is not the newest
+    restart: Restart | None = None
+    # True if findings about rows are made, too; False if only those about files are
     judges_rows: bool = True
 
 
 class JudgedVersion:
-    """A version of a checkpoint, the facts of all versions up to it, and its clocks."""
+    """View of a version of a checkpoint: facts of all versions up to it, and its clocks."""
 
     def __init__(
         self, checkpoint: Checkpoint, version: int, facts: Facts, context: Context | None = None
     ) -> None:
-        """Make the view of a version by its merged facts."""
+        """Make the view of ``version`` by ``facts``, the merged facts of all versions up to it."""
         self.checkpoint = checkpoint
         self.version = version
         self.facts = facts
@@ -62,7 +64,7 @@ class JudgedVersion:
 
     @cached_property
     def clock(self) -> QueryClock:
-        """Clocks of the query's batches."""
+        """Batch clocks and watermarks of the query."""
         return QueryClock(self.checkpoint, self.version)
 
     @cached_property
@@ -79,12 +81,12 @@ class JudgedVersion:
 
     @cached_property
     def sources(self) -> Mapping[int, Sequence[SourceOffset]]:
-        """Offsets of the sources by batch, of every batch in the offset log that can be read."""
+        """Batch -> offsets of the sources, for every entry of the offset log that can be read."""
         return dict(self.checkpoint.logs.sources.items())
 
     @cached_property
     def unfit_stores(self) -> frozenset[StoreName]:
-        """Stores with rows that do not fit their schema: their times say nothing."""
+        """Stores with rows that do not fit their schema, so that the rows' times mean nothing."""
         problems = self.context.problems
         return frozenset(
             p.store.name for p in problems if p.slug == RowError.slug and p.store is not None

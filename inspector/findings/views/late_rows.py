@@ -1,4 +1,4 @@
-"""Rows that the watermark of their own batch left far behind: rows like them are dropped as late.
+"""Rows that the watermark of their own batch left far behind: later rows like them are dropped.
 
 Whether later rows are dropped is inferred (inference ``late-rows``).
 """
@@ -14,27 +14,29 @@ from inspector.findings.finding import Severity
 from inspector.merge.collect import Facts
 from inspector.operators.inferences import INFERENCES
 
-FAR_DIGITS = 4  # binary digits of 8 minutes: rows that are less far behind are only out of order
+# binary digits of 8 minutes: rows that are less far behind the watermark are only out of order
+FAR_DIGITS = 4
 LATE_ROWS = Severity.WARNING if INFERENCES["late-rows"].warns else Severity.INFO
-"""Severity of findings about rows that are dropped as late."""
+"""Severity of findings about rows that are dropped as late, by the tests of the inference."""
 
 
 class LateRows(NamedTuple):
     """Rows that one batch put and that the watermark of this batch left far behind."""
 
     batch: int  # batch that put the rows
-    late: int  # rows behind the watermark that the batch made
-    rows: int  # all rows that the batch put
-    # by how much the nearest of them is behind that watermark, at the least; the furthest is less
+    late: int  # number of rows far behind the watermark that the batch made
+    rows: int  # number of all rows that the batch put
+    # ms by which each late row is behind that watermark at the least; the farthest one is less
     # than four times as far
     least_ms: int
 
 
 def late_rows(batch: int, digits: Mapping[int, int]) -> LateRows | None:
-    """Return the late rows of a batch; None if it has none, or rows of all ages.
+    """Return the rows of a batch that are far behind its watermark, apart from the other rows.
 
-    ``digits`` is the number of rows by the number of binary digits of the minutes that they are
-    behind.
+    ``digits`` are the numbers of rows that the batch put. Their keys are the binary digits of the
+    whole minutes that rows are behind the watermark that the batch made, or ``AHEAD``. Returns None
+    if no row is 8 minutes behind. Also returns None if rows of all ages are there, or no near ones.
     """
     # A source that is read from long ago on has rows of all ages. If some are far behind and none
     # is half as far, they are of another source, or of another clock.
@@ -48,7 +50,7 @@ def late_rows(batch: int, digits: Mapping[int, int]) -> LateRows | None:
 
 
 def late_batches(facts: Facts) -> list[LateRows]:
-    """Return the late rows of each batch, all stores of an operator together."""
+    """Return the late rows of each batch and operator that has some, all stores together."""
     digits: dict[tuple[int, int], Counter[int]] = {}
     for name, versions in facts.merged(RowsBehind).items():
         for version, behind in versions.items():

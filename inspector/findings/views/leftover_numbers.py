@@ -1,4 +1,4 @@
-"""Expired rows that are still there: the parts of messages that several findings share."""
+"""Parts of messages about leftovers (expired rows that are still there), for several findings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from inspector.operators.eviction import way_of
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import RowKind
 
-# classes of rows that a clock passed
+# classes of leftovers whose expiry time a clock has passed
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
-# classes of keys whose timers will call the function again
+# classes of leftovers whose timers are set, so that Spark will call the function for them again
 CALLED = (LeftoverClass.IGNORED_TIMEOUT, LeftoverClass.REARMED)
-# advice for keys that the function will be called for
+# advice on leftovers of the classes CALLED
 CALLED_ADVICE = (
     "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
     "for them"
@@ -36,15 +36,16 @@ CHANGE_WORDS = (
     "with their state unchanged",
     "with their state changed",
     "with no state left but the empty row",
-)  # of the changes, in the order of CHANGES
+)  # words for what became of the state of leftover keys, in the order of CHANGES
 
 
 def leftovers_of(
     store: StoreView, row_kind: RowKind | None, *classes: LeftoverClass
 ) -> Iterator[LeftoverCount]:
-    """Yield the leftovers of some classes that are proven or inferred.
+    """Yield the counts of a store's leftovers of some classes that are proven or inferred.
 
-    A store whose rows are of another kind than ``row_kind`` yields none; None takes all kinds.
+    Undecided leftovers are left out. Nothing is yielded if the rows of the store are of another
+    kind than ``row_kind``; None stands for all kinds.
     """
     for total in store.expiry.leftovers if row_kind in (None, store.rule.row_kind) else ():
         is_decided = total.certainty is not Certainty.UNDECIDED
@@ -53,7 +54,10 @@ def leftovers_of(
 
 
 def numbers_of(store: StoreView, total: LeftoverCount, severity: Severity) -> dict[str, Any]:
-    """Return the fields that the templates about leftovers share."""
+    """Return values, by name, for the templates of findings about leftovers.
+
+    They are certainty and severity, when the oldest was left, details, and advice.
+    """
     return {
         "certainty": total.certainty,
         "severity": severity,
@@ -64,7 +68,11 @@ def numbers_of(store: StoreView, total: LeftoverCount, severity: Severity) -> di
 
 
 def since_of(total: LeftoverCount) -> str:
-    """Return words for the batch since which rows are left behind: ``batch 12``, or earlier."""
+    """Return words for the time since which rows are left behind, such as ``batch 12``.
+
+    It is ``before version N, ...`` for leftovers from before the window. For keys with a new
+    timeout it is the batch of their first timeout, or ``batch N or later``.
+    """
     if total.before_window:
         return f"before version {total.expired_version}, the oldest that can be read"
     if total.leftover_class is not LeftoverClass.REARMED:
@@ -75,7 +83,10 @@ def since_of(total: LeftoverCount) -> str:
 
 
 def details_of(total: LeftoverCount) -> Iterator[str]:
-    """Yield clauses on leftover keys: what became of their state, timeouts in a row, the reason."""
+    """Yield clauses on leftover keys: what became of their state, timeouts in a row, the reason.
+
+    A clause is left out if nothing is known about it.
+    """
     counts = [] if total.is_ignored else [getattr(total, name) for name in CHANGES]
     changes = zip(counts, CHANGE_WORDS, strict=False)
     if words := ", ".join(f"{count:,} {change}" for count, change in changes if count):
@@ -89,8 +100,8 @@ def details_of(total: LeftoverCount) -> Iterator[str]:
 def advice_for(store: StoreView, total: LeftoverCount, severity: Severity) -> str:
     """Return advice against leftovers, and on a copy of the checkpoint if it can help.
 
-    Nothing is added for information, or if rows of the operator must not be evicted. If the timers
-    of the keys are still set, the added sentence says that no copy is needed.
+    A copy is not named for a finding of severity info, or if rows of the operator must not be
+    evicted. If the timers of the keys are still set, an added sentence says that no copy is needed.
     """
     # Advice for a store without a known rule does not help rows that a rule was found for.
     advice = store.rule.advice if store.rule.expiry is not None else ""

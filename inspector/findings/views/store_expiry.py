@@ -1,4 +1,4 @@
-"""When the rows of a store expire, by the clock that they follow."""
+"""Expiry of the rows of a store, by the clock that they follow."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from inspector.operators.rule import WATERMARK_KEY, Clock
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.sums import sum_known
 
-CHANGES = ("untouched", "changed", "empty")  # what became of the state of leftover keys
+# fields of ``LeftoverCount`` with the numbers of keys by what became of their state
+CHANGES = ("untouched", "changed", "empty")
 
 
 class ExpiringRows(NamedTuple):
-    """Rows that expire from a time on, with the times of the first and the last."""
+    """Rows that expire at a time or later, with the times of the first and the last row."""
 
     rows: int  # number of rows
-    bytes: int  # of keys and values
-    first_ms: int  # epoch ms at which the first of them expires, or somewhat earlier
-    last_ms: int  # epoch ms at which the last of them has expired
+    bytes: int  # bytes of their keys and values
+    first_ms: int  # epoch ms at which the first row expires, or somewhat earlier; 0 without rows
+    last_ms: int  # epoch ms at which the last row has expired; 0 without rows
 
 
 class StoreExpiry:
-    """Expiry of a store's rows, and the calls of a group state's function."""
+    """View of the expiry of a store's rows, and of the calls of a group state's function."""
 
     def __init__(self, store: StoreFacts) -> None:
-        """Make the view of a store's expiry."""
+        """Make the view of the expiry of ``store``."""
         self._store = store
 
     @cached_property
@@ -46,7 +47,7 @@ class StoreExpiry:
 
     @cached_property
     def _candidates(self) -> Sequence[Expiring]:
-        """Live rows by expiry time, for each clock that the rows may follow."""
+        """Live rows by expiry time, one item for each clock that the rows may follow."""
         store = self._store
         shown = store.facts.resolution.clock_of(store.name, store.version)
         kind = shown.kind or self.usual_kind
@@ -61,7 +62,11 @@ class StoreExpiry:
 
     @cached_property
     def expiring(self) -> Expiring | None:
-        """Live rows by their time of expiry; None if it is unknown."""
+        """Live rows by expiry time; None if the rule or clock is unknown.
+
+        If the rows may follow two clocks, it is by the clock for which fewer rows are due. Also
+        None if rows of the store do not fit their schema.
+        """
         store = self._store
         is_known = store.rule.expiry is not None and store.clock.batch is not None
         if not is_known or not self._candidates or store.name in store.whole.unfit_stores:
@@ -70,9 +75,10 @@ class StoreExpiry:
 
     @cached_property
     def now_ms(self) -> int | None:
-        """Time of the rows' clock in the judged batch, epoch ms; of two clocks the later one.
+        """Time of the clock that the rows follow, in the judged batch, in epoch ms.
 
-        None if it is unknown.
+        It is the later one if the rows may follow two clocks. None if a clock is unknown, or if
+        there is no watermark yet.
         """
         batch, expiry = self._store.clock.batch, self._store.rule.expiry
         if batch is None or expiry is None or not self._candidates:
@@ -83,7 +89,11 @@ class StoreExpiry:
         return None if None in clocks else max(map(int, filter(None, clocks)), default=None)
 
     def rows_from(self, limit_ms: float) -> ExpiringRows:
-        """Return the live rows that expire at ``limit_ms`` (epoch ms) or later."""
+        """Return the live rows that expire at ``limit_ms`` (epoch ms) or later.
+
+        Rows are known by ranges of expiry times. A range counts if it begins at the limit or later.
+        All numbers are 0 if the expiry is unknown.
+        """
         expiring = self.expiring or Expiring()
         late = [bucket for bucket in expiring.rows if bucket * expiring.width >= limit_ms]
         return ExpiringRows(
@@ -95,7 +105,11 @@ class StoreExpiry:
 
     @cached_property
     def leftovers(self) -> Sequence[LeftoverCount]:
-        """Numbers of leftovers, undecided ones too, by class, certainty and reason."""
+        """Counts of the store's leftovers, undecided ones too; all partitions are summed.
+
+        There is one count for each class, certainty, and position in or before the window.
+        Undecided leftovers also have one for each reason.
+        """
         store, judged = self._store, dict[tuple[Any, ...], list[LeftoverCount]]()
         for total in (*store.facts.totals, *store.facts.undecided_totals):
             if total.store.name == store.name:
@@ -108,13 +122,17 @@ class StoreExpiry:
 
     @property
     def is_by_watermark(self) -> bool:
-        """True if the rows are removed by the watermark, and not by a timeout."""
+        """True if the expiry rule of the rows follows the watermark, and no timeout."""
         expiry = self._store.rule.expiry
         return expiry is not None and expiry.clock is Clock.WATERMARK
 
     @cached_property
     def calls(self) -> TimerCalls | None:
-        """Calls of a group state's function and their effects; None for other operators."""
+        """Calls of a group state's function and their effects; None for other operators.
+
+        If the clock of timeouts is unknown, the numbers are by processing time or event time. Lost
+        rows are then the larger number, as both are sure.
+        """
         facts, name = self._store.facts, self._store.name
         kinds = (self.usual_kind,) if self.usual_kind else tuple(TimeoutKind)
         calls = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
@@ -126,16 +144,17 @@ class StoreExpiry:
 
     @property
     def has_fired(self) -> bool:
-        """True if it is certain that a timeout of the group state fired."""
+        """True if a timeout of the group state surely fired, whatever became of its key."""
         calls = self.calls
         return calls is not None and any(
             (calls.timeout_kept, calls.timeout_rearmed, calls.timeout_removed)
         )
 
     def advance_ms(self, versions: int) -> int:
-        """Return the ms by which the clock of the rows moved through the newest versions.
+        """Return the ms by which the clock of the rows moved over the newest versions.
 
-        If timers may follow either clock, it is the clock that moved less.
+        ``versions`` is the number of versions to go back. If timers may follow either clock, it is
+        the clock that moved less. Returns 0 if a time is unknown.
         """
         expiry, kind = self._store.rule.expiry, self.usual_kind
         by_time = (Clock.WATERMARK, Clock.PROCESSING_TIME)
@@ -148,7 +167,11 @@ class StoreExpiry:
 
     @cached_property
     def gap_ms(self) -> int:
-        """Gap of sessions, or time that a deduplication keeps keys, in ms; 0 if unknown."""
+        """Estimated gap of sessions, or time that a deduplication keeps keys, in ms; 0 if unknown.
+
+        It is computed from the newest expiry and the watermark that the judged batch made. 0 for
+        other operators.
+        """
         # The newest event is the delay ahead of the watermark that it made.
         ages, clock, operator = self._store.sum(Ages), self._store.clock.batch, self._store.operator
         newest_ms = None if ages is None else ages.newest_ms
@@ -164,7 +187,10 @@ class StoreExpiry:
 
 
 def total_of(counts: Sequence[LeftoverCount]) -> LeftoverCount:
-    """Return the sum of the counts that partitions have of leftovers with one judgement."""
+    """Return the sum of the counts that partitions have of leftovers with one judgement.
+
+    The earliest version is kept as the time since when they are left, and all reasons are joined.
+    """
     firsts = [first for count in counts if (first := count.first_expired_version) is not None]
     changes: Any = {name: sum_known(getattr(c, name) for c in counts) for name in CHANGES}
     return replace(

@@ -1,4 +1,4 @@
-"""The history of a store: what the versions that can be read changed."""
+"""History of a store: changes of the versions that can be read."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from inspector.findings.views.query_clock import span
 
 
 class StoreHistory:
-    """Changes of one store over the versions whose changes are known: the window."""
+    """View of the changes of one store over its window: the versions whose changes are known."""
 
     def __init__(self, store: StoreFacts) -> None:
-        """Make the view of a store's changes."""
+        """Make the view of the changes of ``store``."""
         self._store = store
 
     @cached_property
     def changes(self) -> Sequence[VersionFacts]:
-        """Facts of the versions of the window, the oldest first."""
+        """Facts of the versions of the window, the oldest first.
+
+        A version that could only be loaded from a snapshot has no known changes, and is left out.
+        """
         return [facts for facts in self._store.versions.values() if not facts.rebased]
 
     @property
@@ -30,22 +33,22 @@ class StoreHistory:
 
     @cached_property
     def puts(self) -> int:
-        """Number of puts over the window."""
+        """Number of records that put a key, over the window."""
         return sum(facts.puts for facts in self.changes)
 
     @cached_property
     def inserts(self) -> int:
-        """Number of puts over the window whose keys were absent."""
+        """Number of records that put a key which did not exist, over the window."""
         return sum(facts.inserts for facts in self.changes)
 
     @cached_property
     def removals(self) -> int:
-        """Number of rows removed over the window."""
+        """Number of rows removed from one version to the next, over the window."""
         return sum(facts.removed_rows for facts in self.changes)
 
     @property
     def first(self) -> VersionFacts:
-        """Facts of the oldest version that can be read."""
+        """Facts of the oldest version that can be read; all numbers are 0 without one."""
         return next(iter(self._store.versions.values()), VersionFacts())
 
     @cached_property
@@ -59,16 +62,23 @@ class StoreHistory:
 
     @property
     def is_growing(self) -> bool | None:
-        """True if the bytes of the store grow; None if too few versions show it."""
+        """True if the bytes of the store grow by their trend; None if too few versions show it."""
         return self._store.whole.context.growing.get(self._store.name)
 
     @cached_property
     def quiet_versions(self) -> int:
-        """Number of versions with puts since the last version that added a key."""
+        """Number of versions with puts since the last version that added a key.
+
+        Only versions whose changes are known count.
+        """
         newest_first = (facts for _, facts in sorted(self._store.versions.items(), reverse=True))
         steady = takewhile(lambda facts: not facts.new_rows, newest_first)
         return sum(bool(facts.puts) and not facts.rebased for facts in steady)
 
     def is_quiet(self, versions: int) -> bool:
-        """Return True if no key was new in ``versions`` newest versions and half of the window."""
+        """Return True if no recent version added a key.
+
+        At least ``versions`` of the newest versions, and half as many as the window has, had puts
+        and no new key.
+        """
         return self.quiet_versions >= max(versions, self.window / 2)

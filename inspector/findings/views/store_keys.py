@@ -1,4 +1,4 @@
-"""The keys of a store: a sample of the newest ones, their columns and their windows."""
+"""Keys of a store: a sample of the newest ones, with their columns and windows."""
 
 from __future__ import annotations
 
@@ -19,40 +19,44 @@ from inspector.operators.join import COUNT_STORES
 from inspector.sparktypes import TIMESTAMP, TIMESTAMP_NTZ, StructField, is_window
 from inspector.sums import sum_or_none
 
-FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
+FEWEST_KEYS = 20  # least number of keys for a judgement on the values of their columns
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Length of an aggregation's windows, and the ends of some live ones."""
+    """Length of an aggregation's windows, and the ends of some windows that have rows."""
 
-    length_ms: int  # length of a window
+    length_ms: int  # length of each window, in ms
     ends_ms: frozenset[int]  # ends of live windows, epoch ms; not all of them
 
     @property
     def slide_ms(self) -> int:
-        """Time from the start of one window to the next, in ms, or a multiple of it."""
+        """Time from the start of one window to the next, in ms, or a multiple of that time.
+
+        It is the greatest common divisor of the distances between known ends; the length if there
+        is only one end.
+        """
         first = min(self.ends_ms)
         return gcd(*(end - first for end in self.ends_ms)) or self.length_ms
 
 
 class StoreKeys:
-    """A sample of the keys of one store that were put last, and what it shows."""
+    """View of a sample of the keys of one store that were put last, and of their columns."""
 
     def __init__(self, store: StoreFacts) -> None:
-        """Make the view of a store's keys."""
+        """Make the view of the keys of ``store``."""
         self._store = store
 
     @cached_property
     def sample(self) -> dict[bytes, int]:
-        """Newest keys -> version that put each; 0 if that is unknown."""
+        """UnsafeRow bytes of each sampled key -> version that put the key; 0 if that is unknown."""
         return sampled_keys(self._store.facts, self._store.name)
 
     @cached_property
     def unique_columns(self) -> list[str]:
-        """Quoted names of one or two columns whose values differ in all sampled keys.
+        """Quoted names of up to two columns, each of which has a new value in every sampled key.
 
-        Empty for few keys.
+        Empty if there are fewer than FEWEST_KEYS keys or no such column.
         """
         return unique_columns([*self.sample], self._store.key_fields)
 
@@ -63,9 +67,10 @@ class StoreKeys:
 
     @cached_property
     def windows(self) -> Windows | None:
-        """Windows in the key of an aggregation; None without one, or with several.
+        """Windows in the key of an aggregation; None for other operators, or without a sampled key.
 
-        Without a watermark their ends are those of the sampled keys.
+        Also None if the key has several windows. The ends are those of all live rows if the rows
+        expire by a watermark, and otherwise those of the sampled keys.
         """
         store = self._store
         if store.operator_name not in AGGREGATIONS:
@@ -89,15 +94,15 @@ class StoreKeys:
 
     @property
     def window_ms(self) -> int:
-        """Length of an aggregation's windows, in ms; 0 if it has none."""
+        """Length of an aggregation's windows, in ms; 0 if they are unknown or there are none."""
         return self.windows.length_ms if self.windows else 0
 
     @cached_property
     def rows_and_records(self) -> tuple[int, int]:
-        """Number of rows written in batches whose sources count records, and of those records.
+        """(number of rows written, number of records read) in batches whose sources count records.
 
-        An aggregation writes a row anew for each batch; of other operators only new rows count. 0
-        and 0 if the number of rows per record is not comparable.
+        For an aggregation all puts count, and for other operators only new rows. Both numbers are 0
+        if rows cannot be compared with records, as in transformWithState.
         """
         store, written, records = self._store, 0, 0
         if store.operator.processor is not None or store.store_name in COUNT_STORES:
@@ -115,9 +120,9 @@ class StoreKeys:
 
 
 def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
-    """Return the keys of a store that were put last, with the version that put each.
+    """Return the sampled keys of a store, as UnsafeRow bytes, with the version that put each.
 
-    The version is 0 if it is unknown.
+    The sample is of the keys that were put last. The version is 0 if it is unknown.
     """
     # A partition in two folders has each twice.
     sampled: Mapping[bytes, int] = {
@@ -127,7 +132,10 @@ def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
 
 
 def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator[list[bytes]]:
-    """Yield for each field its bytes in all keys, which are UnsafeRows of these fields."""
+    """Yield the bytes of each field in all keys, in the order of the keys.
+
+    ``keys`` are UnsafeRows with the columns ``fields``. A field of fixed width has 8 bytes.
+    """
     for start, field in enumerate(fields, (len(fields) + 63) // 64):
         column = [key[8 * start : 8 * start + 8] for key in keys]
         if field.data_type.slot_width is None:
@@ -137,7 +145,10 @@ def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator
 
 
 def without_column(key: bytes, fields: Sequence[StructField], dropped: int) -> bytes:
-    """Return an UnsafeRow without the column at position ``dropped``."""
+    """Return the UnsafeRow ``key`` without its column at position ``dropped``.
+
+    ``fields`` are all columns of the key. Offsets and null bits are adapted.
+    """
     columns = [column for (column,) in columns_of([key], fields)]
     bits = int.from_bytes(key[: (len(fields) + 63) // 64 * 8], "little")
     kept = [position for position in range(len(fields)) if position != dropped]

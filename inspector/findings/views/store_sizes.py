@@ -1,4 +1,4 @@
-"""The sizes of a store's rows, by partition."""
+"""Sizes of a store's rows at the judged version, by partition."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from inspector.operators.session_window import NAMES as SESSION
 
 
 class StoreSizes:
-    """Rows and bytes of one store at the judged version."""
+    """View of the rows and bytes of one store at the judged version."""
 
     def __init__(self, store: StoreFacts) -> None:
-        """Make the view of a store's sizes."""
+        """Make the view of the sizes of ``store``."""
         self._store = store
 
     @cached_property
     def partitions(self) -> Mapping[int, VersionFacts]:
-        """Facts of the judged version, by partition."""
+        """Number of a partition -> facts of the judged version in it."""
         store = self._store
         return {
             part.partition_id: facts
@@ -33,23 +33,26 @@ class StoreSizes:
 
     @cached_property
     def total(self) -> VersionFacts:
-        """Facts of the judged version, all partitions together."""
+        """Facts of the judged version, summed over all partitions."""
         return sum(self.partitions.values(), VersionFacts())
 
     def partition_of_value(self, size: int) -> int | None:
-        """Return the first partition whose largest value has this number of bytes; None if none."""
+        """Return the first partition whose largest value has ``size`` bytes; None if none has."""
         partitions = self.partitions.items()
         return next((n for n, facts in partitions if facts.value_sizes.max == size), None)
 
     @cached_property
     def largest_key(self) -> str:
-        """Words for the key with the largest value; empty if it is unknown."""
+        """Words for the key with the largest value, as redaction allows; "" if it is unknown."""
         largest = first_key(self._store.facts, self._store.name, TopBy.VALUE_BYTES)
         return "" if largest is None else self._store.words_of_key(largest.key)
 
     @cached_property
     def buffers(self) -> str:
-        """Clause on aggregates whose values have no bound; "" if the schema shows none."""
+        """Clause that names aggregates whose buffers have no bound; "" if the schema shows none.
+
+        Only aggregations and session windows have such buffers.
+        """
         # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
         schema = self._store.operator.schemas.get(self._store.store_name)
         columns = () if schema is None else schema.value.fields
@@ -60,6 +63,6 @@ class StoreSizes:
 
 
 def first_key(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
-    """Return the first key of one ranking of a store; None if no key is known."""
+    """Return the first key of the ranking ``by`` of a store; None if no key is known."""
     ranked = (key for key in facts.of_store(TopKey, name) if key.by is by)
     return min(ranked, key=lambda key: (-key.amount, key.key), default=None)

@@ -1,4 +1,4 @@
-"""One store, as rules about its rows read it."""
+"""View of one store, for rules about its rows."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ class StoreView(StoreFacts):
 
     @cached_property
     def history(self) -> StoreHistory:
-        """Changes of the versions that can be read."""
+        """View of the changes over the versions that can be read."""
         return StoreHistory(self)
 
     @cached_property
     def expiry(self) -> StoreExpiry:
-        """Expiry of the rows, and the calls of a group state's function."""
+        """View of the expiry of the rows, and of the calls of a group state's function."""
         return StoreExpiry(self)
 
     @cached_property
     def keys(self) -> StoreKeys:
-        """A sample of the newest keys."""
+        """View of a sample of the newest keys."""
         return StoreKeys(self)
 
     @cached_property
     def sizes(self) -> StoreSizes:
-        """Rows and bytes of the judged version, by partition."""
+        """View of the rows and bytes of the judged version, by partition."""
         return StoreSizes(self)
 
     @property
     def numbers(self) -> Mapping[str, Any]:
-        """Values that the templates of every rule about a store may name."""
+        """Values by name that the templates of every rule about a store may use."""
         return {
             "all": self.rows,
             "noun": self.noun,

@@ -29,7 +29,7 @@ from inspector.findings.views.idle_sources import idle_sources
 from inspector.model import BatchId
 
 HOUR_MS = 3_600_000  # milliseconds of an hour
-SOURCES_NAMED = 3  # sources that a message names
+SOURCES_NAMED = 3  # largest number of sources that a message names
 
 
 class FlatWatermark(Rule[CheckpointView]):
@@ -51,7 +51,11 @@ class FlatWatermark(Rule[CheckpointView]):
     behind_hours = BEHIND_HOURS
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield why the watermark does not move, or that it is late."""
+        """Yield why the watermark does not move, or that it moves but is late.
+
+        Nothing is yielded if no rows have a time to compare with the watermark, or if the judged
+        batch's watermark is not recorded.
+        """
         flat = flat_batches(view.clock.batches, view.version - 1)
         newest = newest_times(view)
         if flat is None or not newest:
@@ -100,7 +104,12 @@ class FlatWatermark(Rule[CheckpointView]):
     def find_late_watermark(
         self, view: CheckpointView, flat: FlatBatches, newest: Sequence[NewestTime]
     ) -> Iterator[Evidence]:
-        """Yield a watermark that moves, far behind event times in the state."""
+        """Yield at most one evidence: a watermark that moves, far behind event times in the state.
+
+        It is ``behind_hours`` or more behind the newest of them (``newest``), less the longest
+        delay. ``flat`` has the judged batch. Nothing is yielded if a delay or the watermark is
+        unknown.
+        """
         delay_ms = max(view.clock.delays_ms, default=None)
         watermark_ms = flat.last.next_watermark_ms
         events = {t.store_name: t.event_ms for t in newest if t.event_ms is not None}

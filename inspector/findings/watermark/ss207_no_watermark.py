@@ -40,7 +40,11 @@ class NoWatermark(Rule[StoreView]):
     data_batches = DATA_BATCHES
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the rows or timeouts that wait for a watermark."""
+        """Yield the rows or event-time timeouts that wait because there is no watermark yet.
+
+        At least ``data_batches`` batches must have had new data. If the watermark is unknown, the
+        evidence is undecided.
+        """
         expiry, clock = store.rule.expiry, store.clock
         if expiry is None or clock.watermark_ms or not store.rows:
             return
@@ -60,7 +64,10 @@ class NoWatermark(Rule[StoreView]):
             )
 
     def find_timeouts(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the timers in event time that wait for a watermark; nothing if there are none."""
+        """Yield at most one evidence: event-time timeouts of a store that wait for a watermark.
+
+        Nothing is yielded if the store has none.
+        """
         expiring = store.expiry.expiring
         if expiring is not None and (rows := sum(expiring.rows.values())):
             batches = store.clock.data_batches

@@ -30,22 +30,18 @@ from inspector.model import BatchClock
 from inspector.quantities import duration_text
 
 HOUR_MS = 3_600_000  # milliseconds of an hour
-NEAR_MS = 10 * 365 * 24 * HOUR_MS  # a time of a wrong unit is this near to the clock once converted
-# a mistake in the unit of event times
+NEAR_MS = 10 * 365 * 24 * HOUR_MS  # largest distance of a true time from the batch clock
+# mistakes in the unit of event times, as clauses
 SECONDS_AS_MILLIS = "seconds were taken for milliseconds, or milliseconds for microseconds"
+MILLIS_AS_SECONDS = "milliseconds were taken for seconds, or microseconds for milliseconds"
 UNITS = (
     (1_000, SECONDS_AS_MILLIS, "1,000 times as long"),
     (1_000_000, "seconds were taken for microseconds", "1,000,000 times as long"),
-    (
-        1 / 1_000,
-        "milliseconds were taken for seconds, or microseconds for milliseconds",
-        "too short",
-    ),
+    (1 / 1_000, MILLIS_AS_SECONDS, "too short"),
 )
-"""Factor from the event time to the true one, the mistake, and how long windows and delays last."""
-EVENTS = "Event times in the future"  # cause of a watermark more than a day ahead
-# cause of a watermark less than a day ahead
-EVENTS_OF_ZONE = "Event times in the future or of another time zone"
+"""(factor from the event time to the true one, mistake, how long windows and delays then last)."""
+EVENTS = "Event times in the future"  # cause of a watermark more than ``ahead_hours`` ahead
+EVENTS_OF_ZONE = "Event times in the future or of another time zone"  # if it is less ahead
 
 
 class WatermarkAhead(Rule[CheckpointView]):
@@ -70,7 +66,7 @@ class WatermarkAhead(Rule[CheckpointView]):
     data_batches = DATA_BATCHES
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield a watermark far from the batch clock, or an event far ahead of both."""
+        """Yield at most one evidence: a watermark far from its clock, or an event far ahead."""
         last = view.clock.batches.get(view.version - 1)
         if last is None:
             return
@@ -84,18 +80,19 @@ class WatermarkAhead(Rule[CheckpointView]):
     def compare(
         self, view: CheckpointView, last: BatchClock, flat: FlatBatches | None
     ) -> Evidence | None:
-        """Return the evidence of a watermark ahead, or by a wrong unit of times; None otherwise."""
+        """Return the evidence of a watermark ahead of its clock, or of a wrong unit, or None.
+
+        ``last`` has the clocks of the judged batch. ``flat`` are the newest batches with one
+        watermark; None if it is not recorded. A batch clock that went back is evidence, too.
+        """
         batch_ms = last.timestamp_ms or 0
         watermark_ms = last.next_watermark_ms or last.watermark_ms or 0
         ahead_ms = watermark_ms - batch_ms
         stuck = 0 if flat is None or not last.watermark_ms else flat.with_data
         stuck = stuck if stuck >= self.data_batches else 0
         is_near = ahead_ms <= self.ahead_hours * HOUR_MS
-        numbers: dict[str, Any] = {
-            "watermark_ms": watermark_ms,
-            "batch_ms": batch_ms,
-            "ahead_ms": ahead_ms,
-        }
+        numbers: dict[str, Any] = {"watermark_ms": watermark_ms, "batch_ms": batch_ms}
+        numbers["ahead_ms"] = ahead_ms
         if mistake := wrong_unit(watermark_ms, max(view.clock.delays_ms, default=0), batch_ms):
             severity = Severity.ERROR if stuck and ahead_ms > 0 else Severity.WARNING
             return self.wrong_unit(severity=severity, **numbers, **mistake)
@@ -112,13 +109,13 @@ class WatermarkAhead(Rule[CheckpointView]):
     def in_future(
         self,
         view: CheckpointView,
-        numbers: dict[str, Any],
-        jump: int | None,
-        stuck: int,
+        numbers: dict[str, Any],  # watermark and clock, epoch ms, and ms between them
+        jump: int | None,  # batch whose data moved the watermark ahead; None if unknown
+        stuck: int,  # number of batches with data that did not move it since; 0 for few
         *,
-        is_near: bool,
+        is_near: bool,  # True if it is at most ``ahead_hours`` ahead
     ) -> Evidence:
-        """Return the evidence of event times in the future, or of another time zone."""
+        """Return the evidence of event times in the future, or (``is_near``) of another zone."""
         ahead_ms = numbers["ahead_ms"]
         # Rows that are as far behind as the watermark is ahead have times near the batch clock.
         batches = late_batches(view.facts)
@@ -132,7 +129,10 @@ class WatermarkAhead(Rule[CheckpointView]):
         )
 
     def jump(self, view: CheckpointView, batch: int, *, is_near: bool) -> int | None:
-        """Return the batch that brought the watermark far, or ``is_near``, ahead; None if lost."""
+        """Return the newest batch, up to ``batch``, whose watermark was not ahead; None if unknown.
+
+        Ahead means by ``ahead_noted`` hours if ``is_near``, and by ``ahead_hours`` otherwise.
+        """
         least_ms = (self.ahead_noted if is_near else self.ahead_hours) * HOUR_MS
         while (clock := view.clock.batches.get(batch)) is not None:
             if clock.watermark_ms is None or clock.timestamp_ms is None:
@@ -143,7 +143,7 @@ class WatermarkAhead(Rule[CheckpointView]):
         return None
 
     def find_future_event(self, view: CheckpointView, last: BatchClock) -> Iterator[Evidence]:
-        """Yield an event far ahead of the clock if a slower source holds the watermark back."""
+        """Yield an event far ahead of the clock, if a slower source holds the watermark back."""
         events = [time for time in newest_times(view) if time.event_ms is not None]
         delay_ms = max(view.clock.delays_ms, default=None)
         watermark_ms = last.next_watermark_ms
@@ -198,7 +198,7 @@ class WatermarkAhead(Rule[CheckpointView]):
 
 
 def signs_of(jump: int | None, stuck: int, late: Sequence[LateRows]) -> Iterator[str]:
-    """Yield what shows when the watermark moved ahead, and its consequences since then."""
+    """Yield clauses on when the watermark moved ahead (batch ``jump``) and on the effects since."""
     if jump is not None:
         yield f"the data of batch {jump} brought it there"
     if stuck:
@@ -211,7 +211,7 @@ def signs_of(jump: int | None, stuck: int, late: Sequence[LateRows]) -> Iterator
 
 
 def wrong_unit(watermark_ms: int, delay_ms: int, batch_ms: int) -> dict[str, Any]:
-    """Return the mistake in the unit of event times, and its effect; empty if there is none."""
+    """Return texts on a wrong unit of event times: ``mistake`` and ``effect``; {} for none."""
     if watermark_ms <= 0 or abs(watermark_ms - batch_ms) < NEAR_MS:
         return {}
     for factor, mistake, effect in UNITS:

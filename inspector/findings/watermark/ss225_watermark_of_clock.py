@@ -42,7 +42,11 @@ class WatermarkOfClock(Rule[CheckpointView]):
     window_versions = WINDOW_VERSIONS
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the watermark if each batch with data shows the same span."""
+        """Yield at most one evidence: each watermark is the batch clock less always the same span.
+
+        Only batches with data count, and there must be ``window_versions`` of them. Clocks in whole
+        seconds prove nothing.
+        """
         batches = view.clock.batches.items()
         fed = [clock for batch, clock in batches if batch < view.version and clock.has_new_data]
         behind = {(clock.timestamp_ms or 0) - (clock.next_watermark_ms or 0) for clock in fed}

@@ -45,7 +45,11 @@ class WaitingRows(Rule[StoreView]):
     waiting_share = Threshold(0.5, "share", "Share of a store's rows that wait.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the rows that the watermark of the next batch removes."""
+        """Yield at most one evidence: the rows that the watermark of the next batch will remove.
+
+        They must be the share ``waiting_share`` of the store's rows. The next watermark must be
+        ``far_hours`` ahead, and no row may be a leftover.
+        """
         expiring, now_ms = store.expiry.expiring, store.expiry.now_ms
         next_ms = self.next_watermark_ms(store)
         if expiring is None or not store.expiry.is_by_watermark or not now_ms or not next_ms:
@@ -57,9 +61,10 @@ class WaitingRows(Rule[StoreView]):
             yield self.waiting(waiting=rows, next_ms=next_ms)
 
     def next_watermark_ms(self, store: StoreView) -> int | None:
-        """Return the watermark that the judged batch made, in epoch ms.
+        """Return the watermark that the judged batch made, in epoch ms; None if it is unknown.
 
-        None if a batch after the first had no new data, or if too few batches are known.
+        None, too, if a batch after the first had no new data, or if fewer than ``data_batches``
+        such batches are known.
         """
         batch = store.clock.batch
         if batch is None:

@@ -22,7 +22,7 @@ from inspector.findings.thresholds import DATA_BATCHES, Threshold
 from inspector.findings.views.checkpoint_view import CheckpointView
 from inspector.findings.views.idle_sources import idle_sources
 
-_MOST_NAMED = 3  # most idle sources that the cause names; the evidence lists all
+_MOST_NAMED = 3  # largest number of idle sources that the cause names; the evidence lists all
 
 
 class SilentSource(Rule[CheckpointView]):
@@ -45,7 +45,11 @@ class SilentSource(Rule[CheckpointView]):
     )
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the sources that brought nothing."""
+        """Yield at most one evidence: the sources that brought nothing in the newest batches.
+
+        Another source must have brought data, and ``data_batches`` of the ``idle_batches`` newest
+        batches must have had new data.
+        """
         last = view.version - 1
         first = last + 1 - int(self.idle_batches)
         clocks = view.clock.batches

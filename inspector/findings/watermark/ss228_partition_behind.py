@@ -46,7 +46,11 @@ class PartitionBehind(Rule[CheckpointView]):
     lag_partitions = Threshold(4, "partitions", "Partitions that the topic must have.")
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the partition of each topic that is farthest behind."""
+        """Yield one evidence for each topic with partitions far behind: the slowest of these.
+
+        Nothing is yielded if an older version is judged, or for topics with few partitions or
+        records.
+        """
         if view.version != view.checkpoint.newest_version:
             return
         for topic in view.checkpoint.logs.topics:
