@@ -50,9 +50,11 @@ def changes(
 def changes_report(
     subject: Subject, batches: Iterable[pa.RecordBatch], *, raw: bool = False
 ) -> Report:
-    """Return the report that lists the records in ``batches``, store by store, oldest first.
+    """Return the report that lists the records in ``batches``, in their order, decoded.
 
-    ``raw`` adds the columns with bytes in hex. Keys and values are not redacted.
+    The batches have the schema :data:`inspector.schemas.CHANGES`. They are read while the report is
+    written; problems are then added to those of ``subject``. ``raw`` adds columns with the bytes in
+    hex. Keys and values are not redacted.
     """
     rows, columns = change_rows(subject, batches, Redact.NONE, raw=raw), ChangeRow.columns(raw=raw)
     table = ChangeRow.table(f"changes up to version {subject.version}", rows, columns=columns)

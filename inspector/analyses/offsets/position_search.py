@@ -49,7 +49,11 @@ def files_of(
 
 
 def reads_files(item: SourceRange) -> bool:
-    """Return whether a batch moved its source of files, as far as the log shows it."""
+    """Return True if a batch read files of a file source, or if the log does not show it.
+
+    It read files if the source's offset changed. The log does not show it if the offset before the
+    batch or after it is not known.
+    """
     return item.start is None or item.end is None or item.start.raw != item.end.raw
 
 
@@ -153,8 +157,8 @@ class PositionSearch:
         """Return the answers to which batch read the position.
 
         There is a row for each batch that read it, or will read it if it was only planned. If there
-        is none, one row has the batches before and after the position, as far as the log has them.
-        The row has the answer ``absent`` if there is neither. Empty if no batch has the partition.
+        is none, one row has the batches before and after the position, if the log has them. The row
+        has the answer ``absent`` if there is neither. Empty if no batch has the partition.
         """
         if self._found or self._newest is None:
             return self._found
