@@ -132,7 +132,7 @@ class RewriteRow(
     ]
 
 
-# names of the fields of :class:`VersionFacts` that are columns: all plain numbers, but no numbers of
+# names of the fields of :class:`VersionFacts` that are columns: all plain numbers, except those of
 # stores
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
 # names of all columns with numbers: those fields, and two properties of :class:`VersionFacts`
