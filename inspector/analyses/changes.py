@@ -18,7 +18,7 @@ from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.render.report import Report
 
-# table of data with every record of one store's deltas
+# table of data, for programs on Spark, with every record of one store's deltas
 CHANGES_DATA = store_table(
     "changes",
     "Every record of one store's deltas: what it did, its value and the one that it replaced.",

@@ -71,7 +71,7 @@ _END = "The same, given as a state version (batch + 1)."
 def _check(options: Mapping[str, Any]) -> str | None:
     """Return an error if a batch and a version are given for the same end; None if not.
 
-    ``parsed`` options are in ``options``, by their names. The error is a sentence.
+    ``options`` has the value of each option by its name. The error is a sentence.
     """
     for end in ("from", "to"):
         if options[f"{end}_batch"] is not None and options[f"{end}_version"] is not None:
@@ -109,6 +109,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     ends = (from_batch, to_batch, from_version, to_version)
 
     def start() -> tuple[Run, Run]:
+        """Open the checkpoints, and return the runs on the old and on the new version."""
         new_options = replace(options, batch=to_batch, state_version=to_version)
         new = Run.start(other or path, new_options)
         if other is None:
@@ -119,6 +120,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     old, new = start()
 
     def begin_anew(error: OutpacedError) -> None:
+        """Open both versions again, or raise ``error`` if the user chose one of them."""
         nonlocal old, new
         if ends != (None,) * len(ends):
             raise error
@@ -127,6 +129,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
             new.note(version_problem(previous, new.version))
 
     def differences() -> Iterator[pa.RecordBatch]:
+        """Return the batches of counts and rows in which the versions differ, and set the notes."""
         for run in (old, new):
             run.check_lasting()
         units, notes[:] = _units(old, new, limit)
@@ -147,7 +150,10 @@ def _looking(old: Run, new: Run) -> BatchFunction:
     """
 
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
+        """Return the task with the files of a new listing; ``paths`` are the files in doubt."""
+
         def look_at(run: Run, tasks: Sequence[Task]) -> tuple[Task, ...]:
+            """Return the tasks of one run with the files of a new listing."""
             state = run.checkpoint.storage.full_path("state")
             state_paths = [path for path in paths if path.startswith(state)]
             return tuple(stores.listed_again(run, task, state_paths) for task in tasks)
@@ -155,6 +161,7 @@ def _looking(old: Run, new: Run) -> BatchFunction:
         return replace(unit, old=look_at(old, unit.old), new=look_at(new, unit.new))
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the differences of each task in ``batches``, task by task."""
         look = stores.looking_by((old, new), again)
         for unit in map(DiffTask.from_json, specs_in(batches)):
             yield from look(unit, differences_of)
@@ -166,7 +173,7 @@ def _before(new: Run, batch: int | None, version: int | None) -> Run:
     """Return a run on another version of the checkpoint of ``new``, to compare ``new`` with.
 
     It is the version that ``batch`` made, or else ``version``. If both are None, it is the version
-    before that of ``new``. Raises CheckpointError if there is no such version.
+    before that of ``new``, and at least 0. Raises CheckpointError if there is no such version.
     """
     if batch is None and version is None:
         version = max(new.version - 1, 0)

@@ -68,7 +68,8 @@ class HistoryRow(
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-_NO_KEY = "use --key user=a, or the sha256:... of a redacted key"  # message if no key is given
+# error of the command if neither ``--key`` nor ``--where`` is given
+_NO_KEY = "use --key user=a, or the sha256:... of a redacted key"
 
 
 @analysis(
@@ -98,6 +99,7 @@ def history(
         raise CheckpointError("give a key with --key or --where")
 
     def changes() -> Iterator[pa.RecordBatch]:
+        """Return the changes of the key up to the chosen version, or the newest without commit."""
         nonlocal run
         newest = max(started.checkpoint.versions_without_commit, default=0) if uncommitted else 0
         run = started

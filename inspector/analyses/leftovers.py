@@ -91,7 +91,7 @@ LARGEST = 10  # most rows in the table of the largest leftovers
 _CLASSES = tuple(kind.value for kind in LeftoverClass)  # names of the classes of leftovers
 _WORD = re.compile(r"[\w.-]+")  # text of ``--explain`` that may be meant as the name of a class
 _HEX = re.compile(r"(0x)?([0-9a-fA-F]{2})*")  # text of ``--explain`` that may be a key in hex
-# footnote of every report of leftovers
+# footnote of every report of leftovers: what a leftover is, and which option explains one
 NOTE = (
     "A key is a leftover if a batch that has run compared its expiry time with the batch's own "
     "watermark or processing time and found it expired, and the key is still there in the judged "
@@ -142,6 +142,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
     )
 
     def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
+        """Return the table rows of the leftovers in ``facts``, as dictionaries by column."""
         resolved = request.resolution.resolve_all(facts.of(Leftover))
         result = [item for item in resolved if item.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
@@ -269,6 +270,7 @@ def _report_of_keys(run: Run, limit: int) -> Report:
     notes_: list[str] = []
 
     def read(task: Task) -> Iterator[pa.RecordBatch]:
+        """Yield the live rows of the task that match its filter."""
         return live_batches(run, [task])
 
     chosen = select_leftovers(facts.leftovers, tasks, read)

@@ -616,13 +616,16 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 
     @cache
     def of_layout(layout: Layout) -> list[StoreHeap]:
+        """Return the heap of each store of each partition, by a layout of objects."""
         return store_heaps(judged, layout, options.retain)
 
     def heaps(heap_bytes: int | None) -> list[StoreHeap]:
+        """Return the heap of each store of each partition, in an executor's heap of this size."""
         return of_layout(object_layout(checkpoint, version, spark, heap_bytes, options.jdk))
 
     @cache
     def load(heap_bytes: int | None) -> Load:
+        """Return the heap of all partitions, in an executor's heap of this size."""
         return Load(*_by_partition(heaps(heap_bytes)))
 
     stores = heaps(options.heap_bytes)

@@ -23,14 +23,14 @@ from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
 
-# footnote of the report if executors keep the rows in maps on the heap
+# footnote of the report if executors keep the rows in maps on the heap: what versions share
 SHARING_NOTE = (
     "A row that a version did not touch shares its key and value objects with the version before; "
     "a row that was put again shares its key object alone. Two versions together count each shared "
     "object once, as Spark holds them; without sharing they would take what the next column says. "
     "All numbers are exact."
 )
-# footnote of the report if executors keep the rows in RocksDB
+# footnote of the report if executors keep the rows in RocksDB, where versions share no objects
 ON_DISK_NOTE = (
     "Executors keep the rows of this state in RocksDB on local disk: no objects are shared between "
     "versions, so what objects would take is left out. All numbers are exact."
@@ -135,11 +135,13 @@ class RewriteRow(
 # names of the fields of :class:`VersionFacts` that are columns: all plain numbers, except those of
 # stores
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
-# names of all columns with numbers: those fields, and two properties of :class:`VersionFacts`
+# names of all columns with numbers of a version: plain fields of :class:`VersionFacts`, and two of
+# its properties
 _MEASURED = (*_COUNTED, "two_versions_bytes", "two_versions_unshared_bytes")
-# of these, the columns that are known if a version was loaded from a snapshot alone
+# columns with numbers of a version that are known even if it was loaded from a snapshot alone
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
-# of these, the columns that are known only if the version before is known too; else null
+# columns with numbers of a version that are null if it was loaded from a snapshot alone, because
+# the version before is not known
 _OF_CHANGES = tuple(name for name in _MEASURED if name not in _NOT_OF_CHANGES)
 # columns of the command that are null if the version before is not known
 _CHANGES = tuple(name for name in _OF_CHANGES if name != "previous_row_bytes")
@@ -162,6 +164,7 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
     clocks = {clock.batch_id + 1: clock for clock in request.task.clocks}
 
     def row(observation: Observed[VersionFacts]) -> dict[str, Any]:
+        """Return the row of one version of one store of a partition, by column."""
         store, facts, clock = observation.store, observation.fact, clocks.get(observation.version)
         return {
             **vars(store),

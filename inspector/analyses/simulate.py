@@ -46,7 +46,8 @@ from inspector.sums import group_by, sum_or_none
 _KEPT = "rows that are due stay, and none was ever removed, as in complete mode"
 # certainties of a store's simulated numbers: they are exact, a lower bound, or an upper bound
 EXACT, AT_LEAST, AT_MOST = "exact", "at least", "at most"
-# further certainties: the numbers rest on an assumption, are those of now, or are not known
+# certainties of a store's simulated numbers: they rest on an assumption, are the real numbers
+# because the change has no effect, or are not known
 INFERRED, UNCHANGED, UNKNOWN = "inferred", "unchanged", "unknown"
 _UNDECIDED = (UNCHANGED, UNKNOWN)  # certainties of stores that are left out of the table by batch
 # largest share of a deduplication's puts that may be of keys that were put before; above it the
@@ -229,6 +230,11 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
             }
 
     def scenario(name: StoreName) -> Scenario | str:
+        """Return the scenario of the change for a store, or a clause on why there is none.
+
+        A store that follows another one has the scenario of the other one. The clause is an
+        ``Unknown`` if the numbers are not known, and not only unchanged.
+        """
         name = followed.get(name, name)
         operator = operators[name.operator_id]
         planned = scenario_of(judged.checkpoint, operator, name.store_name, change)
@@ -414,7 +420,7 @@ def _certainty(scenario: Scenario, is_complete: bool) -> tuple[str, str | None]:
 
 # names of the stores of a join whose rows follow from those of another store
 _FOLLOWERS = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
-# name of each of these stores -> name of the store whose rows decide its rows
+# name of a store of a join that follows another store -> name of that other store
 _ROWS_OF = dict(zip(_FOLLOWERS, (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES), strict=True))
 # kinds of transformWithState's own stores whose rows follow from those of a state variable
 _OF_VARIABLE = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)

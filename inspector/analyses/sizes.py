@@ -155,7 +155,7 @@ class FieldRow(
     share: Annotated[t.Share | None, "Its part of the store's row bytes.", t.Rank(3)]
 
 
-# footnote of the table by field
+# footnote of the table by field: what the bytes of a line include
 FOOTNOTE = (
     "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
     "too, padded to whole words. The fields of a struct, such as groupState.pages, have lines of "
@@ -252,7 +252,7 @@ def _share(amount: int, total: int) -> float | None:
     return amount / total if total else None
 
 
-# footnote of the tables of sizes
+# footnote of the tables of sizes: what row bytes are, and how files and heap differ from them
 SIZES_NOTE = (
     "Row bytes are the UnsafeRow bytes of the keys and values that Spark holds for this version, "
     "exact; P50, P90 and P99 are percentiles over the rows. The files are smaller: they are "

@@ -130,10 +130,11 @@ def expiring_table(judged: Judged) -> t.Table:
 def expiring_forecasts(
     judged: Judged,
 ) -> Iterator[tuple[StoreName, str, Callable[[BatchClock], int | None], Expiring]]:
-    """Yield (store, clock name, clock of a batch in epoch ms, forecast) for stores with a rule.
+    """Yield (store, name of its clock, function, forecast) for stores whose rule is known.
 
-    The forecast is that of :func:`readable`. A store whose timers may follow either clock is
-    yielded for both. Needs facts requested with ``expiring``.
+    The function returns the time of that clock in a batch, epoch ms; None if the batch has none.
+    The forecast has the buckets of :func:`readable`. A store whose timers may follow either clock
+    is yielded for both. The facts must have been requested with ``expiring``.
     """
     operators = {operator.operator_id: operator for operator in judged.checkpoint.operators}
     for name in judged.facts.by_store(judged.version):
@@ -158,9 +159,9 @@ def _clock_kind(rule: StoreRule, expiring: Expiring) -> TimeoutKind:
 
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
-    """Yield a note for each operator whose timers are listed by both clocks.
+    """Yield a sentence for each store of timers that the table of expiry lists by both clocks.
 
-    The files do not show which clock they follow.
+    It does so if the files do not show which clock the timers follow.
     """
     for name in judged.facts.merged(Expiring):
         if len(_by_clock(judged.facts, name, judged.version)) > 1:
@@ -275,7 +276,7 @@ def _expiring_row(
 
 # columns with numbers of changes, which are null if the version before is not known
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
-# footnote on the tables of batches
+# footnote on the tables of batches and growth: what their columns count
 FOOTNOTE = (
     "Rows and bytes are those of the partitions that can restore the version. The lag is the "
     "batch's processing time less the watermark. The heap is the estimate of the command memory "

@@ -41,7 +41,7 @@ _RANKED_BY = {
     TopBy.NUMBER: "rows of the join",
 }
 
-# footnote of the report
+# footnote of the report: by what keys are ranked, and what a share is
 FOOTNOTE = (
     "Keys are ranked by key, value and row bytes, by puts since the oldest version that can be "
     "replayed, by the batch of the last put (- means before that version), and, in joins, by the "
@@ -212,7 +212,8 @@ def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[To
     """Return the title of the table of rankings, such as ``the first 5 keys by puts``.
 
     It begins with the first key of a join and its share if this ranking comes first and its keys do
-    not all have one share. ``limit`` is the number of keys, ``measures`` has the rankings.
+    not all have one share. ``limit`` is the number of keys, ``measures`` are the rankings that were
+    requested, and ``rankings`` has the rows of each.
     """
     text = "the first key" if limit == 1 else f"the first {limit} keys"
     text += " by each ranking" if len(measures) > 1 else f" by {_RANKED_BY[measures[0]]}"

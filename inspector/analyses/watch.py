@@ -90,7 +90,8 @@ class Following:
     path: str  # path of the checkpoint
     options: o.Options  # options of the run
     last: int = 1  # number of batches before the first listing that are shown
-    _seen: int | None = None  # newest batch that was shown; None before the first listing
+    # number of the batch before the next one to show; None before the first listing
+    _seen: int | None = None
     _query: str | None = None  # id of the query by the newest listing; None if it is not known
     _read: bool = False  # True if the state was replayed once
     _failures: int = 0  # failed attempts in a row
@@ -103,6 +104,7 @@ class Following:
     _doubts: opening.Listings = field(default_factory=opening.Listings)
 
     def __post_init__(self) -> None:
+        """Prepare to open the checkpoint; raises NotACheckpointError if there is none."""
         self._open = opening.opener_of(self.path, self.options)
         self._engine = LocalEngine(self.options.workers)
 

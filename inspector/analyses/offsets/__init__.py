@@ -43,7 +43,8 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.time_text import time_ms_text
 
-STARTING_OFFSETS = "starting-offsets"  # value of ``--as`` for options of a new query
+# value of ``--as`` that prints the options with which a new query starts
+STARTING_OFFSETS = "starting-offsets"
 
 # footnote of the report: what the columns of records and files count
 FOOTNOTE = (
@@ -186,6 +187,7 @@ class _View:
     source: str | None  # number or name of the selected source; None for all sources
 
     def __post_init__(self) -> None:
+        """Prepare to read positions; raises CheckpointError if the selected source is unknown."""
         self.positions = SourcePositions(self.run.checkpoint)
         self.subject = _subject(self.run)
         if self.source is not None:
@@ -258,10 +260,11 @@ class _View:
     # --- all batches, or one -----------------------------------------------------------------
 
     def listed(self, batch: int | None, limit: int, *, by_partition: bool) -> Report:
-        """Return the report on what each batch read of each source, or ``batch`` if it is given.
+        """Return the report on what each batch read of each source, newest batch first.
 
-        A ``limit`` other than 0 lists at most that number of rows. ``by_partition`` gives each
-        partition, shard, file or table version a row.
+        ``batch`` is the only batch that is listed; None lists all. A ``limit`` other than 0 lists
+        at most that number of rows. ``by_partition`` gives each partition, shard, file or table
+        version a row.
         """
         items: Iterable[SourceRange]
         items = self.ranges() if batch is None else self.batch_ranges(batch)
@@ -337,10 +340,10 @@ class _View:
     # --- the batch that read a position ------------------------------------------------------
 
     def found(self, sought: Sought, limit: int) -> Report:
-        """Return the report on which batch read a position, with an answer for each source.
+        """Return the report on which batch read the position or file ``sought``.
 
-        A position may be of several sources. A ``limit`` other than 0 keeps at most that number of
-        answers.
+        It has answers for each source that can have it. A ``limit`` other than 0 keeps at most that
+        number of answers.
         """
         searches: dict[str, PositionSearch] = {}
         file_ranges: dict[str, list[SourceRange]] = {}

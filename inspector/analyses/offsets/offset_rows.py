@@ -14,19 +14,25 @@ from inspector.render import tabular as t
 # the batch has one row
 _MOST_VERSIONS = 1_000
 
+# type of the columns that name a source
 Source = Annotated[t.Text, "The source: its place among the sources, from 0, or its name."]
+# type of the columns with the kind of a source
 SourceKind = Annotated[
     t.Text,
     "What wrote the offset, by its form: `kafka`, `files`, `delta` and so on; `number` for `rate` "
     "and `socket`, `unknown` for any other.",
 ]
+# type of the columns with the position of a source, or of its partition, before a batch
 Start = Annotated[
     t.Text,
     "The position before the batch; null if it is not recorded. A Kafka offset is that of the next "
     "record.",
 ]
+# type of the columns with the position of a source, or of its partition, after a batch
 End = Annotated[t.Text, "The position after the batch; null as long as the source has none."]
+# type of the columns with the time at which a batch was planned
 Planned = Annotated[t.TimeMs, "When the batch was planned, from the offset log."]
+# type of the columns that say if a batch is committed
 IsCommitted = Annotated[t.Flag, "Whether the batch's commit is in the log."]
 
 

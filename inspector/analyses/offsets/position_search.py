@@ -129,6 +129,7 @@ class PositionSearch:
     """
 
     def __init__(self, sought: Sought) -> None:
+        """Begin a search for the position ``sought``, as the user named it."""
         self._sought = sought
         self._found: list[FoundRow] = []
         self._newest: SourceRange | None = None  # range of the newest batch with the partition
