@@ -183,7 +183,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
         root = path if isinstance(path, str) else path.checkpoint.root
         return estimate_audits([root], shared, price)
-    # Of many checkpoints some come as what stands for a run.
+    # Of many checkpoints, some come with a report that is already known, in place of a run.
     opened: Opened | Recalled = begin(path, shared) if isinstance(path, str) else path
     if isinstance(opened, Recalled):
         return criteria.apply(opened.report)
@@ -193,7 +193,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
         if run.cache is not None:
             run.cache.keep(report)
         return criteria.apply(report)
-    # Half of all analyses, which no other form of an audit needs.
+    # This imports half of all analyses, which only a page needs.
     from inspector.analyses.page.of_audit import page_of, page_request  # noqa: PLC0415
 
     judged = run.judge(run.facts(page_request(FACTS)))

@@ -233,7 +233,7 @@ def diff_report(
     )
     counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
-        # Read after the rows, when they are counted.
+        # These rows are read after the others, when all are counted.
         _count_rows(counts, new.checkpoint),
     )
     return replace(new.report("diff", (table, counted), notes=notes), summary=_summary(old, new))
@@ -303,7 +303,7 @@ def _rows(
                 counts[group].update({name: row[name] or 0 for name in _COUNTED})
             continue
         if not left:
-            continue  # to the end all the same, for what follows is counted and may be a problem
+            continue  # The batches are read to the end: later ones may have counts or problems.
         row_words = old_words if chunk[0]["change"] == "removed" else new_words
         words = {"key": row_words, "old_value": old_words, "value": new_words}
         for difference in decode_live_rows(DifferenceRow, chunk, names, words, raw=raw):

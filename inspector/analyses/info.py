@@ -206,7 +206,7 @@ def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
         format=_codec_text(checkpoint, codec, newest.version or 0) if newest else None,
         from_=checkpoint.storage.relative(newest.path) if newest else None,
     )
-    # Metadata is written when a query begins: why there is none, as far as the log tells it.
+    # Metadata is written when a query begins. The log may show why there is none.
     absence = "none (Spark 3.5 and older)"
     if any(SINCE_4_0 in confs for confs in logs.confs.values()):
         absence = "none (the query began with Spark 3.5 or older, or it is lost)"

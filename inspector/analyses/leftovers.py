@@ -316,7 +316,7 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     ]
     listed_again = []
     if total:
-        # Stable: of the same size the oldest.
+        # The sort is stable: among leftovers of one size the oldest come first.
         largest = sorted(facts.leftovers, key=lambda leftover: -leftover.fact.row_bytes)[:LARGEST]
         largest_rows = words.rows(largest, LargestLeftoverRow)
         listed_again.append(LargestLeftoverRow.table("largest leftovers", largest_rows))

@@ -220,14 +220,16 @@ class ShapeRow(t.Row, table="shapes"):
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """Executors that hold the state, as the user describes them."""
+    """Executors that hold the state, and confs of the query, as the user describes them."""
 
-    retain: int = 2  # versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``)
+    # versions that Spark keeps in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``)
+    retain: int = 2
     executors: int | None = None  # number of executors that share the partitions; None if unknown
     cores: int = 1  # tasks that an executor runs at a time
-    heap_bytes: int | None = None  # maximal heap of an executor; None if unknown
+    heap_bytes: int | None = None  # maximal heap of an executor, in bytes; None if unknown
     jdk: int = JDK  # Java release of the executors
-    spark: str | None = None  # the Spark that runs the query; None: as the checkpoint shows
+    # Spark release that runs the query; None for the one that the checkpoint shows
+    spark: str | None = None
     # percentage of a heap that the state may take; None for what Spark's defaults leave
     state_percent: int | None = None
     rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)  # confs of RocksDB

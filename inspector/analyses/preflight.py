@@ -136,7 +136,7 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     new_problems = new_opened.listed if new_opened is not None else ()
-    # A line says what Spark refuses; of rows that it loses without an error only a problem does.
+    # Lines report what Spark refuses; only a problem reports rows that it loses without an error.
     lost = [problem for problem in of_snapshots if problem.slug == UNLISTED]
     subject = run.subject((*lost, *new_problems))
     counts = Counter(line.rule.verdict for line in lines)
@@ -371,7 +371,7 @@ def _rehearsed_rows(
         clocks = {TIMEOUT} if name in GROUP_STATE else {TTL_FIELD} if name in TRANSFORM else set()
         if store in evolved:
             shared = evolved[store]
-            # A whole number is that which Avro may promote it to.
+            # Avro may promote a whole number to a floating-point number.
             words[1] = {
                 name: float(value) if isinstance(value, int) else value
                 for name, value in (pair[1] or {}).items()
@@ -439,7 +439,7 @@ def _finding(line: judgement.Line) -> Finding:
     Its evidence is the item with the values before and now, if there are any.
     """
     kind = line.rule.kind
-    # Both sides as far as it has them: ``min, max before, max, min now``.
+    # Both sides, if the line has them: ``min, max before, max, min now``.
     texts = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
     evidence = ": ".join(filter(None, (line.item, ", ".join(texts))))
     of = kind.certainties[0], evidence, line.rule.to_do, line.operator_id, line.store_name

@@ -318,7 +318,7 @@ def bound_of_sum(certainties: Collection[str]) -> str:
 
 
 def _reasons(rows: list[SimulatedRow]) -> Iterator[str]:
-    """Yield a sentence for each certainty and its reason, such as ``At most: ...``.
+    """Yield a sentence for each certainty and its reason, such as ``At most: an operator ...``.
 
     It names the stores with this certainty and reason, unless all rows have them. Rows without a
     reason are passed over.

@@ -177,7 +177,7 @@ def readable(expiring: Expiring) -> Expiring:
     The buckets are the shortest ones with which the table has at most ``MOST_LINES`` lines.
     """
     buckets, width = sorted(expiring.rows), Width.ALL
-    # All but the first and last few rows.
+    # The span leaves out the first and the last few rows.
     margin_rows = int(sum(expiring.rows.values()) * _MOST_OF)
     ends = [_after(expiring.rows, order, margin_rows) for order in (buckets, buckets[::-1])]
     span = (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
@@ -425,7 +425,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     last_versions = set(versions if last is None else versions[-last:])
     rows = [row for row in _rows(judged, heaps) if row.version in last_versions]
     batches = BatchRow.table("batches, by store", rows).without_constants()
-    # What a store does not know, no sum knows.
+    # A sum is unknown if the number of one store is unknown.
     groups = sorted(group_by(rows, lambda row: row.version).items())
     sums = [_total(store_rows) for _, store_rows in groups]
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)

@@ -150,7 +150,7 @@ def top_report(judged: Judged, limit: int, by: TopBy | None = None) -> Report:
     rankings_by_name = group_by(
         _rows(judged, limit, measures), lambda row: (row.operator_id, row.store_name, row.by)
     )
-    # Those of the sides of a join first, the most uneven before.
+    # Rankings of the sides of a join come first, the most uneven of them before the others.
     joined = TopBy.NUMBER.value
     rankings = sorted(
         rankings_by_name.values(),

@@ -216,7 +216,7 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
     If the last audits could not read the checkpoint, it is the batch that an earlier audit saw. Its
     columns are None if no audit saw one.
     """
-    # Nulls are passed over: of a checkpoint that fails now, the newest batch is what was seen.
+    # "last" skips nulls: if a checkpoint cannot be read now, its newest batch is the last one seen.
     last: list[Any] = [(name, "last") for name in ("audited", "level", "batch_id", "batch_time")]
     newest = audits.group_by(["checkpoint"], use_threads=False).aggregate(last)
     batches = audits.group_by(["checkpoint", "batch_id"]).aggregate([("audited", "min")])

@@ -89,7 +89,7 @@ class Following:
 
     path: str  # path of the checkpoint
     options: o.Options  # options of the run
-    last: int = 1  # number of batches before the first listing that are shown
+    last: int = 1  # number of batches shown that were committed before the first listing
     # number of the batch before the next one to show; None before the first listing
     _seen: int | None = None
     _query: str | None = None  # id of the query by the newest listing; None if it is not known
@@ -159,7 +159,7 @@ class Following:
             seen = self._judge(checkpoint, self._seen + 1)
             if self._is_sure(seen):
                 self._seen, self._notes, looks = seen.batch_id, [], opening.MORE_LOOKS
-                self._doubts.whole = False  # that was said of this batch
+                self._doubts.whole = False  # it was about this batch, and the next one is not read
                 yield seen
             elif looks:
                 looks -= 1
@@ -176,7 +176,7 @@ class Following:
         """
         checkpoint = self._open()
         for problem in checkpoint.problems:
-            if problem.slug == STORAGE_SLUG:  # what was not seen is neither there nor gone
+            if problem.slug == STORAGE_SLUG:  # files that were not listed may exist or not
                 raise OSError(f"{problem.path}: {problem.message}")
         checkpoint.check_selection()
         newest = checkpoint.newest_version - 1
@@ -248,7 +248,7 @@ class Following:
         run = Run.at(checkpoint, batch + 1, self.options, self._engine)
         tasks = run.tasks(FACTS)
         if self._read:
-            # A few deltas: how many bytes all files have would say nothing of the progress.
+            # Only a few deltas are read, so the bytes of all files would not show the progress.
             job = Job(self._followed, facts_schema(), list(map(work_of, tasks)))
             batches = self._engine.run(job)
         else:
