@@ -28,9 +28,12 @@ from inspector.render.gating import AuditCriteria, ComparisonRow, GateRow, wrong
 from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, fields_of, finding_row
 from inspector.render.report import Report
 
-AUDIT_KEYS = 5  # leftover keys that an audit lists per store and class; ``leftovers`` lists all
-COMPARED_KEYS = 1024  # keys of a store that are compared with each other, those that were put last
-# fields of :class:`VersionFacts` that are summed in the table of changes
+# most leftovers (expired keys that are still there) that a task of an audit reports for each store
+# and class, and that the report lists in all; the command ``leftovers`` lists every one
+AUDIT_KEYS = 5
+# keys of a store, over all partitions, that rules on similar keys compare: those put last
+COMPARED_KEYS = 1024
+# names of the fields of :class:`VersionFacts` that are summed in the table of changes
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
@@ -63,20 +66,23 @@ class ExampleRow(t.Row, table="leftovers"):
     value_bytes: Annotated[t.ValueBytes, t.Rank(8)]
 
 
-TOP_KEYS = 4  # keys of each partition by each ranking, as several windows of one key may be large
-# facts that an audit requests of its tasks
+# keys that each ranking lists, for each store of a partition; several, because the rule SS303 adds
+# up the values that one key has in several windows
+TOP_KEYS = 4
+# facts (results of reading state files) that an audit requests of its tasks, in addition to those
+# of each version: it checks rows and files, and lists leftovers, expiry times, and keys by ranking
 FACTS = Request(
     fit=True, leftover_limit=AUDIT_KEYS, expiring=True, top=TOP_KEYS, sampled=COMPARED_KEYS
 )
 
 
 def finding_rows(opened: Opened) -> Iterator[FindingRow]:
-    """Audit a checkpoint and return its findings as table rows."""
+    """Audit an opened checkpoint, and return an iterator over its findings as table rows."""
     run = Run.start(opened, None)
     return map(finding_row, findings_of(run.judge(run.facts(FACTS))))
 
 
-# table of data with the findings
+# table of data, for programs on Spark and for SQL, with a row for each finding of an audit
 FINDINGS_DATA = driver_table(
     FindingRow,
     "The findings of an audit, which runs when this is called.",
@@ -86,7 +92,11 @@ FINDINGS_DATA = driver_table(
 
 
 def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
+    """Return the error in the options of the command, as a sentence; None if there is none.
+
+    ``parsed`` has the value of each option by its name. Errors are a page with ``--cache``, a price
+    without ``--estimate``, an option that ``--estimate`` excludes, and a wrong value.
+    """
     if parsed["cache"] and (parsed["html"] or parsed["output"] == "html"):
         return "a page shows more than the cache keeps, got --cache"
     if not parsed["estimate"]:
@@ -100,7 +110,7 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     return wrong_price(parsed["price"])
 
 
-_HELP = {  # of options, by their names
+_HELP = {  # help texts of options, by the name of the argument of :func:`audit`
     "maximum": "Exit with 1 if a metric exceeds this value, such as state.bytes=8GiB, "
     "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
     "baseline": "JSON report of an earlier audit to compare with: report what is new, worse, "
@@ -173,7 +183,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
         root = path if isinstance(path, str) else path.checkpoint.root
         return estimate_audits([root], shared, price)
-    # Of many checkpoints some come as what stands for a run.
+    # Of many checkpoints, some come with a report that is already known, in place of a run.
     opened: Opened | Recalled = begin(path, shared) if isinstance(path, str) else path
     if isinstance(opened, Recalled):
         return criteria.apply(opened.report)
@@ -183,7 +193,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
         if run.cache is not None:
             run.cache.keep(report)
         return criteria.apply(report)
-    # Half of all analyses, which no other form of an audit needs.
+    # This imports half of all analyses, which only a page needs.
     from inspector.analyses.page.of_audit import page_of, page_request  # noqa: PLC0415
 
     judged = run.judge(run.facts(page_request(FACTS)))
@@ -192,7 +202,11 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
 
 def audit_report(judged: Judged) -> Report:
-    """Return the report of an audit: verdict and findings, then sizes, changes and leftovers."""
+    """Return the report of an audit, with its findings, verdict, metrics and charts of growth.
+
+    The tables are: findings, sizes by store, leftovers by class, undecided keys, changes of each
+    store, and the oldest leftovers.
+    """
     checkpoint, facts, total = judged.checkpoint, judged.facts, judged.total
     findings = findings_of(judged)
     verdict = verdict_of(judged, findings)
@@ -234,9 +248,10 @@ def audit_report(judged: Judged) -> Report:
 
 
 def _helpers(judged: Judged) -> VersionFacts | None:
-    """Return the facts on Spark's own stores of transformWithState; None without such an operator.
+    """Return the facts (rows, bytes) of Spark's own stores of transformWithState, summed.
 
-    These are indexes, counters and the like, summed over all operators.
+    Such stores are indexes and counters that Spark keeps for the user's variables. The facts are of
+    the judged version, over all operators. None if no operator is a transformWithState.
     """
     version, operators = judged.version, judged.checkpoint.operators
     processors = {operator.operator_id: operator for operator in operators if operator.processor}
@@ -250,9 +265,10 @@ def _helpers(judged: Judged) -> VersionFacts | None:
 
 
 def _changes(judged: Judged) -> t.Table:
-    """Return the table of changes, one row per store.
+    """Return the table of changes (puts, removals and so on), with one row for each store.
 
-    It sums the newest versions in a row whose changes all partitions know.
+    A row sums up the newest consecutive versions whose changes are known in all partitions. Its
+    range of versions is null, and its sums are 0, if the newest version is not one of these.
     """
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():

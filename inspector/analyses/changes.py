@@ -18,7 +18,7 @@ from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.render.report import Report
 
-# table of data with every record of one store's deltas
+# table of data, for programs on Spark, with every record of one store's deltas
 CHANGES_DATA = store_table(
     "changes",
     "Every record of one store's deltas: what it did, its value and the one that it replaced.",
@@ -52,9 +52,11 @@ def changes(
 def changes_report(
     subject: Subject, batches: Iterable[pa.RecordBatch], *, raw: bool = False
 ) -> Report:
-    """Return the report that lists the records in ``batches``, store by store, oldest first.
+    """Return the report that lists the records in ``batches``, in their order, decoded.
 
-    ``raw`` adds the columns with bytes in hex. Keys and values are not redacted.
+    The batches have the schema :data:`inspector.schemas.CHANGES`. They are read while the report is
+    written; problems are then added to those of ``subject``. ``raw`` adds columns with the bytes in
+    hex. Keys and values are not redacted.
     """
     rows, columns = change_rows(subject, batches, Redact.NONE, raw=raw), ChangeRow.columns(raw=raw)
     table = ChangeRow.table(f"changes up to version {subject.version}", rows, columns=columns)

@@ -28,7 +28,7 @@ from inspector.render.report import Report
 from inspector.schemas import DIFF as DIFFERENCES
 from inspector.schemas import specs_in
 
-# numbers that are summed by store and change
+# columns of the batches of counts that are summed up for each store and kind of change
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
 
 
@@ -62,13 +62,17 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
     value_bytes: Annotated[t.Bytes, "Their value bytes in the new version, together.", t.Rank(22)]
 
 
-_Counts = dict[tuple[int, str, str], Counter[str]]  # by operator, store and change
+# sums of the columns :data:`_COUNTED`, by operator id, store name and kind of change
+_Counts = dict[tuple[int, str, str], Counter[str]]
 # help text of --from-version and --to-version
 _END = "The same, given as a state version (batch + 1)."
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
+    """Return an error if a batch and a version are given for the same end; None if not.
+
+    ``options`` has the value of each option by its name. The error is a sentence.
+    """
     for end in ("from", "to"):
         if options[f"{end}_batch"] is not None and options[f"{end}_version"] is not None:
             return f"--{end}-batch and --{end}-version exclude each other"
@@ -105,6 +109,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     ends = (from_batch, to_batch, from_version, to_version)
 
     def start() -> tuple[Run, Run]:
+        """Open the checkpoints, and return the runs on the old and on the new version."""
         new_options = replace(options, batch=to_batch, state_version=to_version)
         new = Run.start(other or path, new_options)
         if other is None:
@@ -115,6 +120,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     old, new = start()
 
     def begin_anew(error: OutpacedError) -> None:
+        """Open both versions again, or raise ``error`` if the user chose one of them."""
         nonlocal old, new
         if ends != (None,) * len(ends):
             raise error
@@ -123,6 +129,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
             new.note(version_problem(previous, new.version))
 
     def differences() -> Iterator[pa.RecordBatch]:
+        """Return the batches of counts and rows in which the versions differ, and set the notes."""
         for run in (old, new):
             run.check_lasting()
         units, notes[:] = _units(old, new, limit)
@@ -136,13 +143,17 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 
 
 def _looking(old: Run, new: Run) -> BatchFunction:
-    """Return the function that compares the versions of each task in its batches.
+    """Return a function that compares two versions, for batches with specs of :class:`DiffTask`.
 
-    A task that meets files which a running query changed is repeated with a new listing.
+    It yields the rows that differ as batches. If a running query removed files of a task, the files
+    are listed again and the task is repeated. ``old`` and ``new`` are the runs on both versions.
     """
 
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
+        """Return the task with the files of a new listing; ``paths`` are the files in doubt."""
+
         def look_at(run: Run, tasks: Sequence[Task]) -> tuple[Task, ...]:
+            """Return the tasks of one run with the files of a new listing."""
             state = run.checkpoint.storage.full_path("state")
             state_paths = [path for path in paths if path.startswith(state)]
             return tuple(stores.listed_again(run, task, state_paths) for task in tasks)
@@ -150,6 +161,7 @@ def _looking(old: Run, new: Run) -> BatchFunction:
         return replace(unit, old=look_at(old, unit.old), new=look_at(new, unit.new))
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the differences of each task in ``batches``, task by task."""
         look = stores.looking_by((old, new), again)
         for unit in map(DiffTask.from_json, specs_in(batches)):
             yield from look(unit, differences_of)
@@ -158,9 +170,10 @@ def _looking(old: Run, new: Run) -> BatchFunction:
 
 
 def _before(new: Run, batch: int | None, version: int | None) -> Run:
-    """Return a run on an older version of the same checkpoint.
+    """Return a run on another version of the checkpoint of ``new``, to compare ``new`` with.
 
-    It is the version that ``batch`` made, or ``version``, or else the one before that of ``new``.
+    It is the version that ``batch`` made, or else ``version``. If both are None, it is the version
+    before that of ``new``, and at least 0. Raises CheckpointError if there is no such version.
     """
     if batch is None and version is None:
         version = max(new.version - 1, 0)
@@ -172,9 +185,11 @@ def _before(new: Run, batch: int | None, version: int | None) -> Run:
 
 
 def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
-    """Return the tasks that compare two runs, and notes on stores that only one of them has.
+    """Return the tasks that compare the versions of two runs, and notes on stores without a task.
 
-    A task compares one partition if both sides have the same partitions, and else a whole store.
+    A store without a task is one that only one of the runs has. A task compares one partition of a
+    store if both runs have the same partitions of it, and otherwise the whole store. ``limit`` is
+    the most rows that each task reports; 0 for all.
     """
     selected = [stores.by_store(stores.selected_tasks(run)) for run in (old, new)]
     units: list[DiffTask] = []
@@ -204,10 +219,11 @@ def diff_report(
     raw: bool = False,
     notes: Sequence[str] = (),
 ) -> Report:
-    """Return the report on the rows in ``batches``, which tell two versions apart.
+    """Return the report on the rows in ``batches``, in which two versions differ.
 
     Their schema is :data:`inspector.schemas.DIFF`. At most ``limit`` rows are listed, and all are
-    counted; 0 lists all. Problems of the new version are in the report.
+    counted; 0 lists all. ``raw`` adds columns with the bytes in hex. The problems of ``new``, and
+    those of reading the rows, are in the report.
     """
     counts: _Counts = defaultdict(Counter)
     table = DifferenceRow.table(
@@ -217,23 +233,27 @@ def diff_report(
     )
     counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
-        # Read after the rows, when they are counted.
+        # These rows are read after the others, when all are counted.
         _count_rows(counts, new.checkpoint),
     )
     return replace(new.report("diff", (table, counted), notes=notes), summary=_summary(old, new))
 
 
 def _count_rows(counts: _Counts, checkpoint: Checkpoint) -> Iterator[DifferenceCountRow]:
-    """Yield the counts of differing rows by store and change."""
+    """Yield a table row for each store and kind of change, with the number of differing rows.
+
+    ``counts`` must be complete when the first row is requested.
+    """
     for (operator, store, change), total in sorted(counts.items()):
         ids = store_ids(checkpoint, (operator, store))
         yield DifferenceCountRow(**ids, change=change, **total)
 
 
 def _version_name(subject: Subject, counterpart: Subject) -> str:
-    """Return the name of a version, with its checkpoint if the other version is of another.
+    """Return the name of the version of ``subject``, such as ``version 5 (batch 4)``.
 
-    ``counterpart`` is the other version.
+    The path of its checkpoint is added if ``counterpart``, the version that it is compared with, is
+    of another checkpoint.
     """
     checkpoint, number = subject.checkpoint, subject.version
     named = f"version {number} (batch {number - 1})" if number else "the empty version 0"
@@ -242,9 +262,11 @@ def _version_name(subject: Subject, counterpart: Subject) -> str:
 
 
 def _summary(old: Subject, new: Subject) -> dict[str, Any]:
-    """Return the heads of both versions.
+    """Return the fields of the report's summary: version, batch and clocks of both versions.
 
-    Fields that both share are there once, others as ``from_...`` and ``to_...``.
+    Names of fields of the old version begin with ``from_``, those of the new one with ``to_``. The
+    checkpoint and its query id are there once, without a prefix, if both versions are of one
+    checkpoint.
     """
     sides: dict[str, Any] = {}
     same = old.checkpoint.root == new.checkpoint.root
@@ -264,9 +286,11 @@ def _rows(
     *,
     raw: bool,
 ) -> Iterator[DifferenceRow]:
-    """Yield the differing rows, at most ``limit``, and add those that only count to ``counts``.
+    """Yield the differing rows in ``batches``, decoded, at most ``limit``; 0 yields all.
 
-    Values that do not fit their schema are added to the problems of ``subject``, the new version.
+    Batches of counts are added to ``counts``, so that rows beyond the limit count too. Problems of
+    reading, and values that do not fit their schema, are added to the problems of ``subject``, the
+    new version. ``raw`` adds the bytes in hex.
     """
     new, problems = subject.checkpoint, subject.problems
     names = operator_names(old) | operator_names(new)
@@ -279,7 +303,7 @@ def _rows(
                 counts[group].update({name: row[name] or 0 for name in _COUNTED})
             continue
         if not left:
-            continue  # to the end all the same, for what follows is counted and may be a problem
+            continue  # The batches are read to the end: later ones may have counts or problems.
         row_words = old_words if chunk[0]["change"] == "removed" else new_words
         words = {"key": row_words, "old_value": old_words, "value": new_words}
         for difference in decode_live_rows(DifferenceRow, chunk, names, words, raw=raw):

@@ -20,7 +20,10 @@ CHANGES = "changes"  # value of the argument ``what`` that exports changes
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
+    """Return an error if ``--from-batch`` is given and no changes are exported; None if not.
+
+    ``options`` has the value of each option by its name. The error is a sentence.
+    """
     misplaced = options["from_batch"] and options["what"] != CHANGES
     return "--from-batch is for changes" if misplaced else None
 
@@ -65,9 +68,11 @@ def export(
 def store_reports(
     run: Run, content: str, *, from_batch: int = 0, raw: bool = False
 ) -> list[tuple[str, Report]]:
-    """Return (name, report) for each store, for text formats.
+    """Return a pair for each store: its name, as ``operator-0.default``, and the report on it.
 
-    ``content`` is ``rows`` or ``changes``. The first report has the problems of the checkpoint.
+    Such reports are for exports in formats of text. ``content`` is ``rows`` or ``changes``; changes
+    of batches before ``from_batch`` are left out. ``raw`` adds the bytes in hex. Only the first
+    report has the problems of the checkpoint; each has the problems of reading its own rows.
     """
     reports, subject = [], run.subject()
     for store, tasks in stores.by_store(stores.selected_tasks(run)).items():

@@ -72,8 +72,9 @@ class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
     ]
 
 
-Shared = Mapping[str, SharedFiles]  # files that the snapshots of a folder share, by folder
-# note if this process cannot read the files of snapshots
+# table files that the snapshots of a folder share (RocksDB), by the folder's path below the root
+Shared = Mapping[str, SharedFiles]
+# footnote of the report if only Spark's executors can read the files of snapshots
 NOT_HERE = (
     "What snapshots share is not shown: it stands in their files, which Spark's executors read and "
     "this process cannot."
@@ -81,9 +82,10 @@ NOT_HERE = (
 
 
 def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
-    """Return the files that snapshots of each folder share, and problems of reading them.
+    """Return the table files that snapshots of each folder share, and the problems of reading them.
 
-    The key is the folder below the root; folders that could not be read are left out.
+    Keys of the mapping are the paths of the stores' folders below the root. Folders that could not
+    be read, or whose snapshots share no files, are left out.
     """
     layouts, storage = checkpoint.layout.folders, checkpoint.storage
     content = checkpoint.provider.content
@@ -105,9 +107,10 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
 
 
 def _shared_summary(shared: Shared) -> dict[str, int | None]:
-    """Return number and bytes of table files that no snapshot names, for the summary.
+    """Return the number and the bytes of table files that no snapshot names, by field of a summary.
 
-    Both are None if a snapshot could not be read; empty if nothing is shared.
+    They are summed over all folders. Both are None if a snapshot could not be read. Returns an
+    empty dictionary if ``shared`` is empty.
     """
     if not shared:
         return {}
@@ -118,7 +121,10 @@ def _shared_summary(shared: Shared) -> dict[str, int | None]:
 
 
 def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
-    """Return the table row of one snapshot."""
+    """Return the table row of one snapshot in a store's folder.
+
+    Columns about entries are None if a table file does not record them.
+    """
     contents, rows = snapshot.contents, snapshot.rows
     entries = None if contents is None else contents.entries
     return SnapshotRow(
@@ -183,7 +189,7 @@ class FileRow(t.PartitionRow, table="files"):
 
 
 def file_rows(run: Opened) -> Iterator[FileRow]:
-    """Yield every file in the folders of the selected stores."""
+    """Yield a table row for each file in the folders of the selected stores, of every kind."""
     for operator in run.checkpoint.operators:
         for layout in operator.layout.folders:
             for file in layout.files:
@@ -199,7 +205,7 @@ def file_rows(run: Opened) -> Iterator[FileRow]:
                 )
 
 
-# table of data with every file of the stores' folders
+# table of data, for programs on Spark and for SQL, with every file in the stores' folders
 FILES = driver_table(FileRow, "The files in the stores' folders, from listings alone.", file_rows)
 
 
@@ -230,7 +236,11 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
 
 
 def files_report(subject: Subject, shared: Shared) -> Report:
-    """Return the report on the files of each store, shared snapshots, and other files."""
+    """Return the report on the chain of files of each store, snapshots, and other files.
+
+    Only listings are used, and ``shared``. The table of snapshots is left out if ``shared`` is
+    empty.
+    """
     checkpoint, version = subject.checkpoint, subject.version
     sizes_by_kind = file_bytes(checkpoint)
     layouts = checkpoint.layout.folders
@@ -255,7 +265,11 @@ def files_report(subject: Subject, shared: Shared) -> Report:
 
 
 def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow:
-    """Return the row on the files from which a store restores ``version``."""
+    """Return the row on the deltas and snapshots of one store, and on how it restores ``version``.
+
+    ``state`` are the deltas and snapshots of all versions in the folder ``layout``. The number of
+    deltas to replay is None if they cannot restore ``version``.
+    """
     restorable = restorable_versions(state)
     snapshot = max((v for v in state.snapshots if v <= version), default=None)
     modified = [file.modified_ms for file in layout.files if file.modified_ms is not None]
@@ -274,7 +288,11 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
 
 
 def _rows_of_other_files(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
-    """Yield a row for each kind of file in a folder that is neither delta nor snapshot."""
+    """Yield a row for each kind of file in a folder that is neither delta nor snapshot.
+
+    Its orphans are checksum files without their file, or table files that no snapshot names. They
+    are None for other kinds, and if a snapshot could not be read.
+    """
     present, shares = {file.path for file in layout.files}, shared.get(layout.directory)
     besides = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
     for kind, files in group_by(besides, lambda file: file.kind).items():

@@ -28,7 +28,7 @@ from inspector.schemas import CHANGES
 from inspector.state.events import WORDS, Event
 from inspector.sums import group_by
 
-# note that explains the events
+# note of the report that explains the names of the events
 HISTORY_NOTE = (
     "insert: the key was absent; update: it was there; same_value: put again with the value it "
     "had; put: what was there before is unknown; removal; absent_removal: nothing was there; "
@@ -68,7 +68,8 @@ class HistoryRow(
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-_NO_KEY = "use --key user=a, or the sha256:... of a redacted key"  # message if no key is given
+# error of the command if neither ``--key`` nor ``--where`` is given
+_NO_KEY = "use --key user=a, or the sha256:... of a redacted key"
 
 
 @analysis(
@@ -99,6 +100,7 @@ def history(
         raise CheckpointError("give a key with --key or --where")
 
     def changes() -> Iterator[pa.RecordBatch]:
+        """Return the changes of the key up to the chosen version, or the newest without commit."""
         nonlocal run
         newest = max(started.checkpoint.versions_without_commit, default=0) if uncommitted else 0
         run = started
@@ -119,7 +121,8 @@ def history_report(
 ) -> Report:
     """Return the report on the changes of the requested keys, oldest version first.
 
-    A ``limit`` keeps that number of newest changes; 0 keeps all.
+    ``rows`` are the changes, in any order. A ``limit`` keeps that number of newest changes; 0 keeps
+    all. ``raw`` adds columns with the bytes in hex.
     """
     checkpoint = subject.checkpoint
     dated = [_history_row(checkpoint, row) for row in sorted(rows, key=_order)]
@@ -169,7 +172,10 @@ def _history_row(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
 
 
 def _timeout(checkpoint: Checkpoint, row: EventRow) -> int | None:
-    """Return the timer (ms) in the value of a group state; None without a timer."""
+    """Return the timer that a change of group state set, in epoch ms, from the decoded value.
+
+    None if the decoded value has no timer, and for other kinds of state.
+    """
     operator = next(o for o in checkpoint.operators if o.operator_id == row.operator_id)
     rule, value = operator.rules.get(row.store_name), row.value
     if rule is None or rule.expiry is None or rule.expiry.clock is not Clock.TIMEOUT:
@@ -179,14 +185,17 @@ def _timeout(checkpoint: Checkpoint, row: EventRow) -> int | None:
 
 
 def _identity(row: HistoryRow) -> tuple[Any, ...]:
-    """Return operator, store and key: the same for all changes of one key."""
+    """Return operator id, store name and key as text, which identify the key of a change.
+
+    The key is in hex if the row has its bytes in hex, and else its decoded form.
+    """
     return (row.operator_id, row.store_name, str(row.key_hex or row.key))
 
 
 def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
-    """Yield a sentence for each key that is in several partitions, which is a fault.
+    """Yield a sentence for each key that has changes in several partitions, which is a fault.
 
-    Changes from before and after a repartitioning are not compared.
+    Changes from before and after a repartitioning are not compared. ``dated`` are the changes.
     """
     groups = group_by(
         dated, lambda row: (partition_count(checkpoint, row.version), *_identity(row))
@@ -201,9 +210,9 @@ def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Ite
 
 
 def _wide(dated: Sequence[HistoryRow]) -> set[str]:
-    """Return the columns that a table for people leaves out.
+    """Return the names of the columns that the table leaves out where it is shown as text.
 
-    Their values are the same in every row, or are shown elsewhere.
+    Some are always left out. Others are left out if their value is the same in all rows ``dated``.
     """
     always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
     constant = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")

@@ -26,12 +26,13 @@ from inspector.render.report import Report
 from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType
 from inspector.sparktypes.ddl import to_ddl
 
-# key in a string column's metadata: its declared type (``CharVarcharUtils``)
+# key in the metadata of a string column whose value is the declared char or varchar type (Spark's
+# ``CharVarcharUtils``)
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 def schema_text(schema: StructType) -> str:
-    """Return a schema as DDL.
+    """Return the fields of a schema as DDL text, such as ``id BIGINT, name STRING``.
 
     A user-defined type is written as the type that it stores, with its class as a comment.
     """
@@ -51,10 +52,10 @@ def _field(field: StructField) -> str:
     return text
 
 
-# end of a sentence on a restart that was judged without reading state files
+# end of the sentence on the restart, unless Spark refuses it: no state file was read to judge it
 BY_NAMES = " (by the names of the files; `verify` reads them)"
 
-# confs, after ``spark.sql.streaming.``, that the report lists
+# names of the confs, after ``spark.sql.streaming.``, whose values the report lists
 _CONFS = (
     *("stateStore.providerClass", "stateStore.compression.codec", "aggregation.stateFormatVersion"),
     *("flatMapGroupsWithState.stateFormatVersion", "join.stateFormatVersion"),
@@ -162,7 +163,10 @@ def info_report(subject: Subject) -> Report:
 
 
 def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
-    """Yield a row for each store of a transformWithState operator; nothing for others."""
+    """Yield a row for each store of a transformWithState operator; none for other operators.
+
+    Stores that the operator does not use, and stores of an unknown kind, are left out.
+    """
     processor = operator.processor
     if processor is None:
         return
@@ -184,7 +188,11 @@ def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
 
 
 def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
-    """Yield the formats of both logs, of the state files' codec and of operator metadata."""
+    """Yield rows on the formats of both logs, the codec of state files, and operator metadata.
+
+    There is one row for the metadata of each operator. The format of a log or codec is None if it
+    is not known.
+    """
     logs = checkpoint.logs
     for name, log, batch in (
         ("offset log", OFFSETS, logs.last_offset),
@@ -198,7 +206,7 @@ def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
         format=_codec_text(checkpoint, codec, newest.version or 0) if newest else None,
         from_=checkpoint.storage.relative(newest.path) if newest else None,
     )
-    # Metadata is written when a query begins: why there is none, as far as the log tells it.
+    # Metadata is written when a query begins. The log may show why there is none.
     absence = "none (Spark 3.5 and older)"
     if any(SINCE_4_0 in confs for confs in logs.confs.values()):
         absence = "none (the query began with Spark 3.5 or older, or it is lost)"
@@ -212,9 +220,10 @@ def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
 
 
 def _codec_text(checkpoint: Checkpoint, codec: str | None, version: int) -> str | None:
-    """Return the codec of the files, with the one that the offset log records if it differs.
+    """Return the name of the codec that state files have; None if ``codec`` is None.
 
-    None if the files do not show a codec.
+    ``codec`` is the codec that the newest file shows, and ``version`` the version of that file. If
+    the offset log records another codec for this version, a clause says so.
     """
     if codec is None:
         return None
@@ -227,7 +236,11 @@ def _codec_text(checkpoint: Checkpoint, codec: str | None, version: int) -> str 
 
 
 def _notes(checkpoint: Checkpoint) -> Iterator[str]:
-    """Yield notes on a missing commit, missing state files, and operators that need RocksDB."""
+    """Yield a sentence if no batch was committed, and sentences on operators.
+
+    They are about operators that cannot run on the checkpoint's state store provider, because they
+    need RocksDB, and about operators without state files.
+    """
     if checkpoint.logs.last_offset is not None and not checkpoint.newest_version:
         yield "No batch was committed, so there is no state to judge."
     for operator in checkpoint.operators:
@@ -239,9 +252,10 @@ def _notes(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[StoreInfoRow]:
-    """Yield a row for each store of an operator.
+    """Yield a row for each store of an operator, with its schemas and its expiry rule.
 
-    Partition folders that an older partition count left do not count.
+    Partition folders that remain of an older partition count are not counted; ``version`` is the
+    judged state version.
     """
     partitions = [p for p in operator.layout.partitions if not was_left(checkpoint, p, version)]
     # Leading key columns by which Spark scans, as its metadata has it.
@@ -266,7 +280,7 @@ def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
 
 
 def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
-    """Yield a sentence on how a copy was made; nothing for a checkpoint that is no copy."""
+    """Yield a sentence on how the command ``copy`` made the checkpoint; none if it did not."""
     record = checkpoint.copy_record
     if record is None:
         return

@@ -41,16 +41,18 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sums import group_by
 
-# reads the live rows of a task that match its filter
+# function that yields the live rows of a task that match the task's filter, as batches
 ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 
 
 def select_leftovers(
     listed: Iterable[Observed[Leftover]], tasks: Iterable[Task], read: ReadRows
 ) -> list[Observed[Leftover]]:
-    """Return the leftovers that match the filter of their task, in their order.
+    """Return the leftovers in ``listed`` that match the filter of their task, in the same order.
 
-    ``read`` reads the rows of a task, which are needed if its filter has a condition on values.
+    ``tasks`` have a filter on keys and values for each store; leftovers of other stores are left
+    out. ``read`` yields the live rows of a task that match its filter. It is called for a task only
+    if its filter has a condition on values, and a leftover matches the condition on keys.
     """
     listed = list(listed)
     leftovers_by_store = group_by(listed, lambda leftover: leftover.store)
@@ -71,9 +73,9 @@ def select_leftovers(
 def _of_values(
     batches: Iterable[pa.RecordBatch], met: set[tuple[StoreId, bytes]]
 ) -> set[tuple[StoreId, bytes]]:
-    """Return the keys of ``met`` that are among the rows in ``batches``.
+    """Return the pairs of store and key in ``met`` that are among the rows in ``batches``.
 
-    Batches that report a problem are skipped.
+    The batches have the schema :data:`inspector.schemas.ROWS`; those with problems are skipped.
     """
     live: set[tuple[StoreId, bytes]] = set()
     for batch in batches:
@@ -85,11 +87,11 @@ def _of_values(
     return live
 
 
-LARGEST = 10  # rows in the table of the largest leftovers
+LARGEST = 10  # most rows in the table of the largest leftovers
 _CLASSES = tuple(kind.value for kind in LeftoverClass)  # names of the classes of leftovers
-_WORD = re.compile(r"[\w.-]+")  # text that may be meant as the name of a class
-_HEX = re.compile(r"(0x)?([0-9a-fA-F]{2})*")  # text that may be a key in hex
-# footnote of every report of leftovers
+_WORD = re.compile(r"[\w.-]+")  # text of ``--explain`` that may be meant as the name of a class
+_HEX = re.compile(r"(0x)?([0-9a-fA-F]{2})*")  # text of ``--explain`` that may be a key in hex
+# footnote of every report of leftovers: what a leftover is, and which option explains one
 NOTE = (
     "A key is a leftover if a batch that has run compared its expiry time with the batch's own "
     "watermark or processing time and found it expired, and the key is still there in the judged "
@@ -124,19 +126,23 @@ class RuleRow(t.StoreRow, table="rules"):
     ]
 
 
-FACTS = Request(leftover_limit=0, matched=True)  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks: every leftover, and
+# how many rows of joins have found a partner
+FACTS = Request(leftover_limit=0, matched=True)
 
 
 def leftover_rows(request: FactTableTask) -> RowsOfFacts:
-    """Return the function that makes table rows of the leftovers in a task's facts.
+    """Return a function that makes table rows, by column, of the leftovers in a task's facts.
 
-    Undecided keys are left out, and keys that do not match the filter of the task.
+    ``request`` has the task. The rows leave out keys that may or may not be leftovers, and keys
+    that do not match the filter of the task.
     """
     words = lt.LeftoverWords.of_task(
         request.task, request.operator_name, request.redact, decoded=request.key_schema is None
     )
 
     def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
+        """Return the table rows of the leftovers in ``facts``, as dictionaries by column."""
         resolved = request.resolution.resolve_all(facts.of(Leftover))
         result = [item for item in resolved if item.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
@@ -147,9 +153,10 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
 
 
 def _resolution(run: Run) -> Resolution:
-    """Return the evidence of all partitions on which clock the timers of group state follow.
+    """Return the evidence of all partitions about the clock that the timers of group state follow.
 
-    All are read for it; it is empty, and nothing is read, if no rows expire by such timers.
+    All partitions are read for it. If no store has rows that expire by such timers, nothing is read
+    and the evidence is empty.
     """
     rules = [rule for operator in run.checkpoint.operators for rule in operator.rules.values()]
     if any(rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT for rule in rules):
@@ -157,7 +164,7 @@ def _resolution(run: Run) -> Resolution:
     return Resolution()
 
 
-# table of data with every leftover
+# table of data, for programs on Spark and for SQL, with a row for every leftover
 LEFTOVERS_DATA = fact_table(
     "leftovers",
     "leftovers",
@@ -230,9 +237,10 @@ def leftovers(
 
 
 def _explain(run: Run, text: str) -> Report:
-    """Return the report for ``--explain``: on a class, or on a key in any form of ``--key``.
+    """Return the report for ``--explain``, on a class of leftovers or on a key, batch by batch.
 
-    Raises CheckpointError if the text is neither.
+    ``text`` is the name of a class, or a key in any form of ``--key``. Raises CheckpointError if it
+    is neither.
     """
     # A word that is neither a class nor a key is refused before anything is read.
     if text not in _CLASSES and _WORD.fullmatch(text) and not _HEX.fullmatch(text):
@@ -253,7 +261,8 @@ def _explain(run: Run, text: str) -> Report:
 def _report_of_keys(run: Run, limit: int) -> Report:
     """Return the report on leftovers among the keys that ``--key`` and ``--where`` name.
 
-    A ``limit`` other than 0 lists that number of them.
+    A ``limit`` other than 0 lists at most that number of them. Keys among them that may be
+    leftovers are in a table of their own, which has no limit.
     """
     facts = run.facts(FACTS)
     tasks = narrowed(run, run.tasks(FACTS))
@@ -261,6 +270,7 @@ def _report_of_keys(run: Run, limit: int) -> Report:
     notes_: list[str] = []
 
     def read(task: Task) -> Iterator[pa.RecordBatch]:
+        """Yield the live rows of the task that match its filter."""
         return live_batches(run, [task])
 
     chosen = select_leftovers(facts.leftovers, tasks, read)
@@ -285,9 +295,9 @@ def _report_of_keys(run: Run, limit: int) -> Report:
 
 
 def leftovers_report(judged: Judged, limit: int) -> Report:
-    """Return the report on all leftovers: keys, oldest first, then counts and rules.
+    """Return the report on all leftovers: keys, oldest first, then counts and expiry rules.
 
-    A ``limit`` other than 0 lists that number of keys.
+    A ``limit`` other than 0 lists at most that number of keys; the counts are about all keys.
     """
     checkpoint, facts = judged.checkpoint, judged.facts
     words = lt.LeftoverWords.of(checkpoint, judged.redact)
@@ -306,7 +316,7 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     ]
     listed_again = []
     if total:
-        # Stable: of the same size the oldest.
+        # The sort is stable: among leftovers of one size the oldest come first.
         largest = sorted(facts.leftovers, key=lambda leftover: -leftover.fact.row_bytes)[:LARGEST]
         largest_rows = words.rows(largest, LargestLeftoverRow)
         listed_again.append(LargestLeftoverRow.table("largest leftovers", largest_rows))
@@ -325,7 +335,10 @@ def _report(
     summary: Mapping[str, Any],
     notes: Sequence[str] = (),
 ) -> Report:
-    """Return a report of the command, with findings on the lifetime of rows."""
+    """Return a report of the command with these tables, and with findings on the life of rows.
+
+    ``notes`` come before the notes that every report of the command has.
+    """
     return judged.report(
         *("leftovers", tables, summary),
         notes=(*notes, *lt.notes(judged.facts), *vouching_notes(judged)),
@@ -335,7 +348,11 @@ def _report(
 
 
 def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
-    """Return why no leftover is listed: none, none known, or none possible."""
+    """Return the text of an empty table of leftovers: none, none known or none possible, and why.
+
+    None is known if keys may be leftovers, or if no store has a known rule. None is possible if no
+    store has a rule by which rows expire.
+    """
     open_ = sum(total.fact.rows for total in facts.undecided_totals)
     if open_:
         be = "be a leftover" if open_ == 1 else "be leftovers"
@@ -354,9 +371,9 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
 
 
 def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[StoreName, StoreRule]]:
-    """Yield each store with its expiry rule.
+    """Yield each store of the selected operators with the rule by which its rows expire.
 
-    A join's rule is by the time in its key if the facts show that its rows go by that.
+    The rule of a join is by the event time in its key if the facts show that this time decides.
     """
     for operator in checkpoint.operators:
         path = facts.key_times.get(operator.operator_id)

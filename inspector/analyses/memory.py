@@ -37,7 +37,7 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sums import group_by, sum_by_key
 
-PREFIX = "spark.sql.streaming.stateStore.rocksdb."  # beginning of RocksDB's confs
+PREFIX = "spark.sql.streaming.stateStore.rocksdb."  # beginning of the names of RocksDB's confs
 _MB = 1 << 20  # bytes of a mebibyte
 # RocksDB's own defaults: max_write_buffer_number, and write_buffer_size in MiB
 _OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64
@@ -55,7 +55,10 @@ class OffHeapRow(t.Row, table="off_heap"):
 
 @dataclass(frozen=True)
 class RocksDbMemory:
-    """The confs below :data:`PREFIX` that decide about memory, by their names and defaults."""
+    """Confs of RocksDB that decide about memory: Spark's names below :data:`PREFIX`, and defaults.
+
+    It also says how much memory they allow.
+    """
 
     # block cache of each store, in MiB
     blockCacheSizeMB: int = 8  # noqa: N815 - as the confs are spelled
@@ -63,8 +66,8 @@ class RocksDbMemory:
     writeBufferSizeMB: int = -1  # noqa: N815
     # write buffers of each store; -1 for RocksDB's own
     maxWriteBufferNumber: int = -1  # noqa: N815
-    # whether all stores of an executor share one cache, which write buffers, indexes and filters
-    # are charged to
+    # True if all stores of an executor share one cache, to which write buffers, indexes and filters
+    # are charged
     boundedMemoryUsage: bool = False  # noqa: N815
     maxMemoryUsageMB: int = 500  # noqa: N815  # size of that shared cache, in MiB
     # share of that cache that write buffers may take
@@ -72,9 +75,10 @@ class RocksDbMemory:
 
     @classmethod
     def of(cls, confs: Mapping[str, str]) -> RocksDbMemory:
-        """Return the confs from texts by name; names in any case, with or without the prefix.
+        """Return the confs whose values ``confs`` gives as text by name; others have defaults.
 
-        Raises CheckpointError for an unknown name or an impossible value.
+        Names may be in any case, with or without :data:`PREFIX`. Raises CheckpointError for an
+        unknown name or an impossible value.
         """
         confs_by_name = {conf.name.lower(): conf for conf in fields(cls)}
         values: dict[str, Any] = {}
@@ -94,7 +98,10 @@ class RocksDbMemory:
         return size * number
 
     def sentence(self, stores: int) -> str:
-        """Return the limit of the memory of ``stores`` open stores, as a clause."""
+        """Return a clause on the most memory that RocksDB takes outside of the heap.
+
+        With bounded memory it is that of each executor; else that of ``stores`` open stores.
+        """
         if self.boundedMemoryUsage:
             return f"outside of the heap {bytes_text(self.maxMemoryUsageMB * _MB)} on each executor"
         per_store = (self.blockCacheSizeMB + self.buffers_mb) * _MB
@@ -106,9 +113,10 @@ class RocksDbMemory:
         )
 
     def table(self, stores: int, executors: int | None) -> t.Table:
-        """Return the table of RocksDB's memory for a number of open stores.
+        """Return the table of the memory, in bytes, that ``stores`` open stores may take.
 
-        Bounded memory is that of all ``executors``, or of one if their number is None.
+        With bounded memory the number of stores does not matter: the limits are those of all
+        ``executors`` together, or of one executor if their number is None.
         """
         if self.boundedMemoryUsage:
             limit_bytes = self.maxMemoryUsageMB * _MB * (executors or 1)
@@ -141,15 +149,15 @@ class RocksDbMemory:
         return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
 
-# expected values of a conf by its type, in words
+# values that a conf of a type may have, in words, for error messages
 _KINDS = {bool: "true or false", int: "a positive number", float: "a number from 0 to 1"}
 
 
 def _value(name: str, default: Any, text: str) -> Any:
-    """Return the value of a conf from text, of the type of its default.
+    """Return the value of the conf ``name`` that ``text`` says, of the type of its ``default``.
 
-    Raises CheckpointError for a value that is not positive, or for a ratio outside 0 to 1; the
-    default is allowed.
+    Whole numbers have to be positive or the default, ratios at least 0 and below 1, and booleans
+    ``true`` or ``false``. Raises CheckpointError for any other text.
     """
     kind = type(default)
     try:
@@ -212,14 +220,16 @@ class ShapeRow(t.Row, table="shapes"):
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """Executors that hold the state, as the user describes them."""
+    """Executors that hold the state, and confs of the query, as the user describes them."""
 
-    retain: int = 2  # versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``)
+    # versions that Spark keeps in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``)
+    retain: int = 2
     executors: int | None = None  # number of executors that share the partitions; None if unknown
     cores: int = 1  # tasks that an executor runs at a time
-    heap_bytes: int | None = None  # maximal heap of an executor; None if unknown
+    heap_bytes: int | None = None  # maximal heap of an executor, in bytes; None if unknown
     jdk: int = JDK  # Java release of the executors
-    spark: str | None = None  # the Spark that runs the query; None: as the checkpoint shows
+    # Spark release that runs the query; None for the one that the checkpoint shows
+    spark: str | None = None
     # percentage of a heap that the state may take; None for what Spark's defaults leave
     state_percent: int | None = None
     rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)  # confs of RocksDB
@@ -230,10 +240,10 @@ _TYPICAL = Shape(8 << 30, 4)  # executor in the answer if the user describes non
 
 @dataclass(frozen=True)
 class Sizing:
-    """A state's load on executors, as far as it is known."""
+    """Answer to how many executors hold a state on their heaps, or how one of them is loaded."""
 
-    # returns the load by partition for executors of this heap (None: unknown); in heaps of 32 GiB
-    # and more objects are larger
+    # function from the bytes of an executor's heap (None if unknown) to the load by partition;
+    # objects are larger in heaps of 32 GiB and more
     load: Callable[[int | None], Load]
     usual: Sequence[int]  # heap of each partition between batches, in bytes
     # heap of each partition during a batch, in bytes, in the order of ``usual``
@@ -242,7 +252,12 @@ class Sizing:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Return the sizes of the partitions, and whether executors of the options hold them."""
+        """Fields of a summary: sizes of the partitions in bytes, and if the executors hold them.
+
+        The latter has two answers: for an even spread of the partitions, and for the worst. Without
+        a given heap they are left out; if only the number of executors is given, the summary has
+        the heap that each needs.
+        """
         median_bytes = median(np.array(self.usual)) if self.usual else 0
         summary: dict[str, Any] = {
             "partitions": len(self.usual),
@@ -264,7 +279,10 @@ class Sizing:
         return summary if row.executors is None else summary | {"executors_needed": row.executors}
 
     def tables(self) -> Iterator[t.Table]:
-        """Yield one table: executors needed, or, if their number is given, the load of one."""
+        """Yield one table: the executors needed, or the load of one if their number is given.
+
+        Executors needed are listed for usual sizes, or for the size that the options describe.
+        """
         executors, heap = self.options.executors, self.options.heap_bytes
         if executors is not None:
             cores = short_count_text(self.options.cores, "core")
@@ -276,7 +294,10 @@ class Sizing:
         yield ShapeRow.table("executors needed for the state", list(map(self._shape_row, shapes)))
 
     def notes(self) -> Iterator[str]:
-        """Yield sentences about the result, the answer first."""
+        """Yield sentences on the sizes, on the executors, and on what they assume.
+
+        None without partitions.
+        """
         if not self.usual:
             return
         yield (
@@ -305,7 +326,10 @@ class Sizing:
         )
 
     def _text_of_need(self, shape: Shape) -> str:
-        """Return the sentence on how many executors of a shape hold the state."""
+        """Return the sentence on how many executors of a shape (heap and cores) hold the state.
+
+        It says so if no number of them would.
+        """
         row, size = self._shape_row(shape), bytes_text(shape.heap_bytes)
         number, even = row.executors, row.executors_if_even
         if number is None:
@@ -323,9 +347,9 @@ class Sizing:
         return f"About {holders} with {short_count_text(shape.cores, 'core')} {verb}{even_clause}."
 
     def _load_sentence(self, executors: int, heap: int | None) -> str:
-        """Return the sentence on the load of one of ``executors``.
+        """Return the sentence on the state that each of a number of executors holds.
 
-        It says whether that fits into ``heap`` bytes, or, for None, which heap is needed.
+        It says whether that fits into ``heap`` bytes, or which heap is needed if ``heap`` is None.
         """
         even, worst = self._executor_rows(executors)
         subject = f"Each of {short_count_text(executors, 'executor')}"
@@ -342,7 +366,10 @@ class Sizing:
         return f"{text}: that fits into a heap of {size}{only}."
 
     def _shape_row(self, shape: Shape) -> ShapeRow:
-        """Return the row on the number of executors of a shape that hold the state."""
+        """Return the row on how many executors of a shape (heap and cores) hold the state.
+
+        The number is None if no number of them holds it.
+        """
         load = self.load(shape.heap_bytes)
         room = room_bytes(shape.heap_bytes, self.options.state_percent)
         number = load.executors_for(room, shape.cores, evenly=False)
@@ -356,7 +383,10 @@ class Sizing:
         )
 
     def _executor_rows(self, executors: int) -> list[ExecutorRow]:
-        """Return a row for an even spread of the partitions, and one for the worst spread."""
+        """Return two rows on the load of one of ``executors``.
+
+        The first is for an even spread of the partitions, the second for the worst spread.
+        """
         heap, percent = self.options.heap_bytes, self.options.state_percent
         load = self.load(heap).spread(executors, self.options.cores)
         return [
@@ -372,9 +402,10 @@ class Sizing:
 
 
 def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
-    """Return the heap of each partition of an operator, over its stores, in bytes.
+    """Return two lists with the heap bytes of each partition of each operator, over its stores.
 
-    Two lists in the same order: between batches, and during a batch.
+    The first is for the time between batches, the second for the peak of a batch. Both have the
+    same order.
     """
     partitions = group_by(stores, lambda heap: (heap.store.operator_id, heap.store.partition_id))
     return (
@@ -393,7 +424,11 @@ class RungRow(t.Row, table="ladder"):
 
 
 def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
-    """Return the report on state in RocksDB, which is not on the heap."""
+    """Return the report on state in RocksDB, which is not on the heap.
+
+    It has the sizes from files to rows, and the memory outside of the heap by the confs in
+    ``options``. A footnote names given options that are about the heap, and so have no effect.
+    """
     stores = len(judged.checkpoint.layout.folders)
     ladder = RungRow.table("size ladder", list(_exact_rungs(judged)))
     confs = "these are those of --rocksdb-conf, and Spark's defaults"
@@ -421,13 +456,19 @@ def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
 
 
 def _rung(rung: str, amount: int, meaning: str) -> RungRow:
-    """Return a row of the size ladder; its kind, exact or estimate, follows from ``amount``."""
+    """Return a row of the size ladder, named ``rung``, with ``amount`` bytes.
+
+    It is an estimate if ``amount`` is an instance of :class:`t.Estimate`, and else exact.
+    """
     counted = "estimate" if isinstance(amount, t.Estimate) else "exact"
     return RungRow(rung=rung, bytes=amount, counted=counted, meaning=meaning)
 
 
 def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
-    """Yield the rows of the size ladder that are counted: from files to rows."""
+    """Yield the exact rows of the size ladder: files, raw bytes, and keys, values and rows.
+
+    The files and raw bytes are those of all versions; the others are of the judged version.
+    """
     file_sizes, newest = file_bytes(judged.checkpoint), judged.total
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
     deltas, snapshots, tables = (
@@ -445,9 +486,10 @@ def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
 
 
 def spark_text(spark: str | None, given: str | None) -> str:
-    """Return which Spark is assumed to run the query, and why.
+    """Return a clause on which Spark is assumed to run the query, and why.
 
-    ``given`` is the user's, ``spark`` the one that the checkpoint shows; None if unknown.
+    ``given`` is the release that the user named, None if none. ``spark`` is the oldest release that
+    fits the checkpoint, None if the checkpoint shows none; then the newest is assumed.
     """
     if given is not None:
         return f"Spark {given}, as given"
@@ -456,8 +498,8 @@ def spark_text(spark: str | None, given: str | None) -> str:
     return f"Spark {spark.removesuffix('.0')} or later, by the confs that its offset log records"
 
 
-_WORD = 8  # bytes of a word of the JVM
-# footnote of the report on heaps
+_WORD = 8  # bytes by which keys are shorter in the change that the table assumes: a JVM word
+# footnote of the report on heaps, a template: the object layout, and a clause on the Spark release
 FOOTNOTE = (
     "Counts of objects are exact. Bytes of the heap are estimates, which assume the JVM's object "
     "layout ({layout}; {spark}). Spark's own memoryUsedBytes and stateOnCurrentVersionSizeBytes "
@@ -490,11 +532,17 @@ class WhatIfRow(t.Row, table="what_ifs"):
     how: Annotated[t.Text, "What to do for it."]
 
 
-FACTS = Request(partitions=True)  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks: those of each
+# version, of single partitions
+FACTS = Request(partitions=True)
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the options of a command line; None if nothing is."""
+    """Return the error in the options of the command, in words; None if there is none.
+
+    ``parsed`` has the value of each option by its name. Errors are an unknown Spark release, more
+    than 100 percent, and a wrong conf of RocksDB.
+    """
     try:
         Layout.of(spark=parsed["spark"] or NEWEST)
     except ValueError as error:
@@ -508,7 +556,7 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
     return None
 
 
-_HELP = {  # of options, by their names
+_HELP = {  # help texts of options, by the name of the argument of :func:`memory`
     "retain": "Number of versions in memory (spark.sql.streaming.maxBatchesToRetainInMemory).",
     "state_percent": "Percentage of the executor heap that the state may fill.  [default: what "
     "Spark's memory manager leaves]",
@@ -570,13 +618,16 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 
     @cache
     def of_layout(layout: Layout) -> list[StoreHeap]:
+        """Return the heap of each store of each partition, by a layout of objects."""
         return store_heaps(judged, layout, options.retain)
 
     def heaps(heap_bytes: int | None) -> list[StoreHeap]:
+        """Return the heap of each store of each partition, in an executor's heap of this size."""
         return of_layout(object_layout(checkpoint, version, spark, heap_bytes, options.jdk))
 
     @cache
     def load(heap_bytes: int | None) -> Load:
+        """Return the heap of all partitions, in an executor's heap of this size."""
         return Load(*_by_partition(heaps(heap_bytes)))
 
     stores = heaps(options.heap_bytes)
@@ -612,7 +663,11 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 
 
 def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator[RungRow]:
-    """Yield the estimated rows of the size ladder: bytes on the heap."""
+    """Yield the estimated rows of the size ladder, with bytes on the heap of all executors.
+
+    They are those of one version, of the retained versions, of these without sharing, and of the
+    peak in a batch.
+    """
     title = f"heap of {short_count_text(options.retain, 'version')}"
     meaning_once = "two UnsafeRows with their arrays, a map node and table slots for each row"
     meaning_retained = "held by executors between batches; shared rows are counted once"
@@ -629,7 +684,10 @@ def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator
 
 
 def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
-    """Return a clause if the files restore fewer versions than Spark retains, else no text."""
+    """Return a clause if the files of a store show fewer than ``retain`` versions; else "".
+
+    It says that the bytes are a lower bound.
+    """
     fewest = min((len(replace(store, retain=retain).known) for store in stores), default=0)
     if fewest >= retain:
         return ""
@@ -638,9 +696,10 @@ def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
 
 
 def _change_table(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
-    """Return the table of changes with the heap that each would leave.
+    """Return the table of possible changes, with the bytes of heap that each would leave.
 
-    Changes that would save nothing, or do not apply, are mostly left out.
+    The changes are fewer retained versions, no leftovers, state format 2, shorter keys, and
+    RocksDB. Leftovers and format 2 are left out if they would save nothing.
     """
     now = sum(store.held.total for store in stores)
     changes: list[tuple[str, int, str]] = []
@@ -701,7 +760,11 @@ def _how_sure(facts: Facts) -> str:
 
 
 def _format_2_saving(checkpoint: Checkpoint, store: StoreHeap, heap_facts: HeapFacts) -> int:
-    """Return the heap bytes that state format 2 saves in a store; 0 unless it has format 1."""
+    """Return the heap bytes that a store would save with state format 2, which holds keys once.
+
+    ``heap_facts`` are the row objects of the store. Returns 0 unless the store is of a streaming
+    aggregation in format 1 and has a schema.
+    """
     state_format = checkpoint.conf(max(store.versions), "aggregation.stateFormatVersion")
     if store.operator_name != "stateStoreSave" or state_format != "1":
         return 0

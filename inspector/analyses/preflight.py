@@ -42,8 +42,8 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by
 
-_Key = TypeVar("_Key")  # type of a key
-# beginnings of names of stores with times of the clock in their rows
+_Key = TypeVar("_Key")  # type of the keys of two mappings
+# beginnings of the names of transformWithState's own stores whose rows hold times of the clock
 _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
 
 
@@ -136,7 +136,7 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     new_problems = new_opened.listed if new_opened is not None else ()
-    # A line says what Spark refuses; of rows that it loses without an error only a problem does.
+    # Lines report what Spark refuses; only a problem reports rows that it loses without an error.
     lost = [problem for problem in of_snapshots if problem.slug == UNLISTED]
     subject = run.subject((*lost, *new_problems))
     counts = Counter(line.rule.verdict for line in lines)
@@ -165,7 +165,9 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
 def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
     """Compare two rehearsals that read the same rows: of the old query and of the new one.
 
-    Returns the stores and operators whose keys, values, timers, TTLs or time ranges differ.
+    A rehearsal is a small checkpoint that a query wrote in a test; ``before`` is that of the old
+    query. Returns by store and operator how many keys, values and timers differ, where TTLs or time
+    ranges differ, and what the rows do not show.
     """
     sides = [
         {(o.operator_id, s): of for o in run.checkpoint.query for s, of in o.schemas.items()}
@@ -260,13 +262,20 @@ def _differing_keys(before: Mapping[_Key, Any], new: Mapping[_Key, Any]) -> set[
 
 
 def _first_stores(stores: Collection[Store], operators: Collection[int]) -> set[Store]:
-    """Return the first store of each of some operators."""
+    """Return the first store, by name, of each operator whose id is in ``operators``.
+
+    Operators without a store in ``stores`` are left out.
+    """
     groups = group_by(sorted(stores), lambda store: store[0])
     return {of_operator[0] for number, of_operator in groups.items() if number in operators}
 
 
 def _range_text(kept: int | None, evicted: int | None) -> str:
-    """Return a sentence on how far behind the watermark a join kept and evicted rows."""
+    """Return a sentence on how far behind the watermark a join kept and evicted rows.
+
+    ``kept`` is the greatest distance of a row that was kept, ``evicted`` the least of a row that
+    was evicted, in ms. None if there was no such row.
+    """
     if evicted is None:
         return f"No row was evicted up to {long_duration_text(kept or 0)} behind the watermark."
     first_evicted = long_duration_text(evicted)
@@ -276,30 +285,34 @@ def _range_text(kept: int | None, evicted: int | None) -> str:
 
 
 def _is_by_clock(processor: Properties) -> bool:
-    """True if the processor's timers follow processing time."""
+    """Return True if the time mode of a transformWithState operator is processing time."""
     return "processing" in (processor.time_mode or "").lower()
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The live rows of one state version of a rehearsal."""
+    """Live rows of one state version of a rehearsal, a small checkpoint written in a test."""
 
-    counts: Mapping[Store, Counter[tuple[str, str]]]  # number of rows by key and value as texts
-    timers: Mapping[Store, Mapping[str, int]]  # timers of group states by the text of the key
-    snapshot: Snapshot  # decoded rows, by store and text of the key
+    # number of rows by store, then by key and value as texts without times of the clock
+    counts: Mapping[Store, Counter[tuple[str, str]]]
+    # timers of group states in epoch ms, by store and text of the key; keys without one are absent
+    timers: Mapping[Store, Mapping[str, int]]
+    snapshot: Snapshot  # decoded key and value of each row, by store and by the key in hex
     unread: str  # a sentence on why not all rows could be read; "" if all were read
 
 
 def _rehearsed_history(
     run: Opened,
-    groups: Mapping[Store, Sequence[Sequence[Sequence[int]]]],  # fields of one name and type
+    # by store, for the key and for the value: groups of positions of fields of one name and type
+    groups: Mapping[Store, Sequence[Sequence[Sequence[int]]]],
     # the fields that both schemas of a store have whose values Avro resolves
     evolved: Mapping[Store, Collection[str]],
     distinct: set[Store],  # gets the stores with a row in which the fields of each group differ
 ) -> dict[int, _Rows]:
-    """Return the rows of a rehearsal by state version; only the newest may be unreadable.
+    """Return the live rows of a rehearsal by state version, from version 1 to the newest.
 
-    Older versions are left out if there are too many.
+    Versions that cannot be read as a whole, or whose batch has no clock, are left out, except the
+    newest one. Only the newest is read if its number is above ``MOST_VERSIONS``.
     """
     newest = run.checkpoint.newest_version
     versions = range(1, newest) if newest <= MOST_VERSIONS else ()
@@ -317,7 +330,11 @@ def _rehearsed_history(
 def _timer_kinds(
     *sides: tuple[Opened, Mapping[int, _Rows]],
 ) -> dict[int, TimeoutKind | None]:
-    """Return the clock that the timers of each group state follow; None if it is not known."""
+    """Return the clock that the timers of each group state follow, by operator id.
+
+    The clock is None if it is not known. ``sides`` are rehearsals, each with its rows by version;
+    the first one that shows the clock of an operator decides.
+    """
     kinds: dict[int, TimeoutKind | None] = {}
     for run, history in sides:
         stores = {store for rows in history.values() for store in rows.timers}
@@ -333,7 +350,12 @@ def _rehearsed_rows(
     evolved: Mapping[Store, Collection[str]],
     distinct: set[Store],
 ) -> _Rows:
-    """Return the rows of one state version, with the arguments of :func:`_rehearsed_history`."""
+    """Return the live rows of the version of ``run``, as texts that can be compared.
+
+    ``groups`` has by store, for key and value, the groups of positions of fields of one name and
+    type. A store with a row in which all fields of each group differ is added to ``distinct``.
+    ``evolved`` has by store the fields of the value that both schemas have; only these count.
+    """
     counts: dict[Store, Counter[tuple[str, str]]] = {}
     timers: dict[Store, dict[str, int]] = {}
     snapshot: dict[Store, dict[str, tuple[Any, Any]]] = {}
@@ -349,7 +371,7 @@ def _rehearsed_rows(
         clocks = {TIMEOUT} if name in GROUP_STATE else {TTL_FIELD} if name in TRANSFORM else set()
         if store in evolved:
             shared = evolved[store]
-            # A whole number is that which Avro may promote it to.
+            # Avro may promote a whole number to a floating-point number.
             words[1] = {
                 name: float(value) if isinstance(value, int) else value
                 for name, value in (pair[1] or {}).items()
@@ -371,15 +393,20 @@ def _rehearsed_rows(
 
 
 def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
-    """Return True if all fields of each group have different values."""
+    """Return True if within each group all fields of a row have different values.
+
+    ``row`` is a decoded key or value; ``groups`` have positions of its fields.
+    """
     values = [json.dumps(value, default=str) for value in (row or {}).values()]
     return all(len({values[index] for index in group}) == len(group) for group in groups)
 
 
 def _without_clock(word: Any, store: str) -> Any:
-    """Return the fields of a key or value without times of the clock.
+    """Return the list of the field values of a decoded key or value, without times of the clock.
 
-    A timeout is True if it is set.
+    The expiry time of a TTL is left out, and a timeout becomes True if it is set, else False. In
+    stores of timers and of TTL indexes whole numbers are left out, too. A ``word`` that is no
+    struct is returned unchanged. ``store`` is the name of the store.
     """
     if not isinstance(word, dict):
         return word
@@ -393,9 +420,10 @@ def _without_clock(word: Any, store: str) -> Any:
 
 
 def _side(run: Opened) -> judgement.Side:
-    """Return a checkpoint with the sources of its newest batch.
+    """Return a checkpoint with the sources of its newest planned batch, to compare it.
 
-    Raises CheckpointError if no batch was planned.
+    The sources are empty if the log entry of that batch could not be read. Raises CheckpointError
+    if no batch was planned.
     """
     checkpoint, batch = run.checkpoint, run.checkpoint.logs.last_offset
     if batch is None:
@@ -406,9 +434,12 @@ def _side(run: Opened) -> judgement.Side:
 
 
 def _finding(line: judgement.Line) -> Finding:
-    """Return a line of the report as a finding."""
+    """Return a line of the report, on one thing that a restart depends on, as a finding.
+
+    Its evidence is the item with the values before and now, if there are any.
+    """
     kind = line.rule.kind
-    # Both sides as far as it has them: ``min, max before, max, min now``.
+    # Both sides, if the line has them: ``min, max before, max, min now``.
     texts = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
     evidence = ": ".join(filter(None, (line.item, ", ".join(texts))))
     of = kind.certainties[0], evidence, line.rule.to_do, line.operator_id, line.store_name
@@ -418,9 +449,10 @@ def _finding(line: judgement.Line) -> Finding:
 def _cause(
     findings: Sequence[Finding], lines: Sequence[judgement.Line], release: str
 ) -> Cause | None:
-    """Return the main finding with the sentence of the first screen; None without findings.
+    """Return the main finding with the sentence that answers first; None without findings.
 
-    The sentence says what Spark ``release`` will do, and which confs it ignores.
+    ``findings`` and ``lines`` begin with the most severe. The sentence says what Spark ``release``
+    will do, and which confs it ignores. The shares of rows are None.
     """
     if not findings:
         return None
@@ -452,7 +484,10 @@ def _doubt(finding: Finding) -> str:
 
 
 def _refusal(line: judgement.Line) -> str:
-    """Return why Spark refuses, with both sides if the line has them; no full stop."""
+    """Return a clause on why Spark refuses, with the values before and now if the line has them.
+
+    If both sides are lists of fields with different names, only the names are given.
+    """
     if line.rule.about in _PARTS and line.old and line.new:
         part, old, new = _PARTS[line.rule.about], line.old, line.new
         names = [_names_of(side) for side in (old, new)]
@@ -464,6 +499,7 @@ def _refusal(line: judgement.Line) -> str:
     return f"{line.rule.kind.title} ({line.item}{where})"
 
 
+# name in a sentence of each part that two checkpoints have, by what a rule compares
 _PARTS = {
     "key-schema": "key",
     "value-schema": "value",
@@ -472,11 +508,13 @@ _PARTS = {
     "time-mode": "time mode",
     "output-mode": "output mode",
 }
-"""Things that two checkpoints have: what a rule compares -> its name in a sentence."""
 
 
 def _names_of(fields: str) -> str:
-    """Return the names of the fields in a text such as ``date date, id struct<a: int>``."""
+    """Return the names of the fields in a text such as ``date date, id struct<a: int>``.
+
+    The result is a text, too: ``date, id``. Fields of structs are left out.
+    """
     names, depth, start = [], 0, 0
     for position, letter in enumerate(f"{fields},"):
         depth += (letter in "<(") - (letter in ">)")

@@ -45,7 +45,7 @@ class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-# table of data with the live rows of one store
+# table of data, for programs on Spark, with the live rows of one store
 ROWS_DATA = stores.store_table(
     "rows",
     "The live rows of one store at one version; ``key`` and ``value`` are structs.",
@@ -77,9 +77,10 @@ def rows(
 def read_rows(
     run: Run, limit: int = 0, *, raw: bool = False, keys: list[bytes] | None = None
 ) -> Report:
-    """Return the report of ``rows`` on a run.
+    """Return the report on the live rows of the run's version; they are read as it is written.
 
-    ``keys``, if given, gets the key bytes of each row as it is read, in the order of the rows.
+    A ``limit`` other than 0 lists at most that number of rows. ``raw`` adds columns with the bytes
+    in hex. The list ``keys``, if given, gets the key bytes of each row, in the order of the rows.
     """
     live = stores.hold_batches(
         LIVE_ROWS,
@@ -96,7 +97,10 @@ def read_rows(
 
 
 def _note_keys(batches: Iterable[pa.RecordBatch], keys: list[bytes]) -> Iterator[pa.RecordBatch]:
-    """Yield the batches unchanged, and add the key bytes of their rows to ``keys``."""
+    """Yield the batches unchanged, and add the key bytes of their rows to ``keys``.
+
+    A row without a key adds b"". Batches of problems add nothing.
+    """
     for batch in batches:
         if batch.column("kind")[0].as_py() != "problem":
             keys.extend(key or b"" for key in batch.column("key").to_pylist())
@@ -113,8 +117,9 @@ def rows_report(
 ) -> Report:
     """Return the report on the rows in ``batches`` (:data:`inspector.schemas.ROWS`).
 
-    Rows are read while the report is written; problems then go to those of ``subject``, and
-    ``notes`` may grow. A ``limit`` other than 0 lists that number of rows.
+    Rows are read while the report is written; problems are then added to those of ``subject``, and
+    ``notes`` may grow. A ``limit`` other than 0 lists at most that number of rows. ``raw`` adds
+    columns with the bytes in hex.
     """
     keys, empty = KeyFilter(subject.options.keys, subject.options.where), None
     if keys:
@@ -132,9 +137,10 @@ def rows_report(
 def _rows(
     subject: Subject, batches: Iterable[pa.RecordBatch], limit: int, *, raw: bool
 ) -> Iterator[LiveRow]:
-    """Yield the decoded rows, at most ``limit``; problems go to those of the subject.
+    """Yield the decoded rows in ``batches``, at most ``limit``; 0 yields all.
 
-    0 yields all.
+    Problems of reading and decoding are added to the problems of ``subject``. ``raw`` adds the
+    bytes in hex.
     """
     names, problems = operator_names(subject.checkpoint), subject.problems
     words = StoreWords(subject.checkpoint, subject.redact)

@@ -23,23 +23,24 @@ from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
 
-# footnote for state in maps on the heap
+# footnote of the report if executors keep the rows in maps on the heap: what versions share
 SHARING_NOTE = (
     "A row that a version did not touch shares its key and value objects with the version before; "
     "a row that was put again shares its key object alone. Two versions together count each shared "
     "object once, as Spark holds them; without sharing they would take what the next column says. "
     "All numbers are exact."
 )
-# footnote for state in RocksDB
+# footnote of the report if executors keep the rows in RocksDB, where versions share no objects
 ON_DISK_NOTE = (
     "Executors keep the rows of this state in RocksDB on local disk: no objects are shared between "
     "versions, so what objects would take is left out. All numbers are exact."
 )
+# Columns of :class:`VersionRow` and :data:`VERSIONS_DATA` about objects that versions share. They
+# are null unless executors keep the rows of each version as a map of objects on the heap.
 _OF_OBJECTS = (
     *("shared_rows", "shared_keys", "shared_key_bytes", "shared_value_bytes"),
     *("two_versions_bytes", "two_versions_unshared_bytes"),
 )
-"""What executors share that keep versions as maps of objects; others share nothing of it."""
 
 
 class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
@@ -131,17 +132,20 @@ class RewriteRow(
     ]
 
 
-# numbers of a version that add over stores
+# names of the fields of :class:`VersionFacts` that are columns: all plain numbers, except those of
+# stores
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
-# columns with numbers of :class:`VersionFacts`
+# names of all columns with numbers of a version: plain fields of :class:`VersionFacts`, and two of
+# its properties
 _MEASURED = (*_COUNTED, "two_versions_bytes", "two_versions_unshared_bytes")
-# numbers that are known of a version alone
+# columns with numbers of a version that are known even if it was loaded from a snapshot alone
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
-# numbers that are known only together with the version before
+# columns with numbers of a version that are null if it was loaded from a snapshot alone, because
+# the version before is not known
 _OF_CHANGES = tuple(name for name in _MEASURED if name not in _NOT_OF_CHANGES)
-# columns of the command that are unknown without the version before
+# columns of the command that are null if the version before is not known
 _CHANGES = tuple(name for name in _OF_CHANGES if name != "previous_row_bytes")
-# columns of the table of data
+# columns of the table of data ``versions``
 VERSION_COLUMNS = (
     *t.PartitionRow.columns(),
     *(t.Column(name, t.Unit.ID) for name in ("version", "batch_id")),
@@ -152,10 +156,15 @@ VERSION_COLUMNS = (
 
 
 def version_rows(request: FactTableTask) -> RowsOfFacts:
-    """Return the function that makes a row of each version in the facts of a task."""
+    """Return a function that makes a row of each version, as a dictionary, from a task's facts.
+
+    ``request`` has the task, which reads one partition. Columns are None if they are not known, or
+    if they are about shared objects and the executors keep no rows as objects.
+    """
     clocks = {clock.batch_id + 1: clock for clock in request.task.clocks}
 
     def row(observation: Observed[VersionFacts]) -> dict[str, Any]:
+        """Return the row of one version of one store of a partition, by column."""
         store, facts, clock = observation.store, observation.fact, clocks.get(observation.version)
         return {
             **vars(store),
@@ -175,7 +184,7 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
     return lambda facts: [row(observation) for observation in facts.of(VersionFacts)]
 
 
-# table of data with the sizes and changes of each version
+# table of data, for programs on Spark and for SQL, with the sizes and changes of each version
 VERSIONS_DATA = fact_table(
     *("sharing", "versions"),
     "Sizes, changes and sharing of each version, one row for each store and partition.",
@@ -183,7 +192,9 @@ VERSIONS_DATA = fact_table(
     request=Request(),
 )
 
-FACTS = Request(rewrites=True)  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks: those of each
+# version, and the number of live rows by how many versions in a row put them
+FACTS = Request(rewrites=True)
 
 
 @analysis(
@@ -208,9 +219,10 @@ def sharing(
 
 
 def sharing_report(judged: Judged, by: str) -> Report:
-    """Return the report with one row per version and group, oldest first.
+    """Return the report with one row for each version of each group, oldest version first.
 
-    ``by`` is ``operator``, ``store`` or ``partition``.
+    ``by`` says what a group is: ``operator``, ``store`` or ``partition``. A second table counts the
+    keys of each store that all of the newest versions put.
     """
     rows, columns = list(_version_rows(judged, by)), VersionRow.columns(without=PLACES[by])
     title = "changes of each version, and rows shared with the version before"
@@ -219,12 +231,15 @@ def sharing_report(judged: Judged, by: str) -> Report:
     return judged.report("sharing", (table, _rewrites(judged)), footnotes=(note,))
 
 
-# numbers of newest versions for which the table counts keys that all of them put
+# numbers N for which the table of rewrites counts the keys that each of the newest N versions put
 REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 def _rewrites(judged: Judged) -> t.Table:
-    """Return the table of keys that were put in every one of the newest versions."""
+    """Return the table of the number of keys that each of the newest N versions put.
+
+    It has a row for each store and each N of :data:`REWRITTEN`; rows without keys are left out.
+    """
     rows = []
     merged = judged.facts.by_store(judged.version)
     for name, runs in sorted(judged.facts.sums(RewriteRuns).items()):
@@ -238,7 +253,10 @@ def _rewrites(judged: Judged) -> t.Table:
 
 
 def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
-    """Yield a row for each version of each operator, store or partition (``by``)."""
+    """Yield a row for each version of each operator, store or partition, as ``by`` says.
+
+    Columns about changes are None if some of its stores were loaded from a snapshot alone.
+    """
     checkpoint = judged.checkpoint
     unknown = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
     for group, versions in facts_by_place(judged.facts, by).items():
@@ -257,7 +275,12 @@ def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
 
 
 def _history(facts: VersionFacts, stores: int) -> str:
-    """Return in words which part of a version is known; ``stores`` is the full number of stores."""
+    """Return in words which part of a version is known.
+
+    ``stores`` is the number of stores of partitions that a complete version has. The results are
+    ``complete``, ``some partitions``, ``from snapshot`` (no changes are known) and ``some changes``
+    (those of some stores are).
+    """
     if facts.stores < stores:
         return "some partitions"
     if not facts.rebased:

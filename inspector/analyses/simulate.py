@@ -42,38 +42,44 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by, sum_or_none
 
-# reason why the change has no effect on an aggregation
+# reason why the change has no effect on an aggregation whose due rows stay
 _KEPT = "rows that are due stay, and none was ever removed, as in complete mode"
-# Certainties of a store's numbers, from EXACT to UNKNOWN.
+# certainties of a store's simulated numbers: they are exact, a lower bound, or an upper bound
 EXACT, AT_LEAST, AT_MOST = "exact", "at least", "at most"
+# certainties of a store's simulated numbers: they rest on an assumption, are the real numbers
+# because the change has no effect, or are not known
 INFERRED, UNCHANGED, UNKNOWN = "inferred", "unchanged", "unknown"
 _UNDECIDED = (UNCHANGED, UNKNOWN)  # certainties of stores that are left out of the table by batch
-_AGAIN = 0.02  # share of a deduplication's puts up to which keys count as coming once
-# premise of an aggregation of which nothing was due yet
+# largest share of a deduplication's puts that may be of keys that were put before; above it the
+# effect of a longer watermark delay is unknown, because keys come again
+_AGAIN = 0.02
+# premise, for "if ...", of the numbers of an aggregation of which no row was due yet
 _NOT_COMPLETE = "the output mode is not complete, which no row shows, as none was due yet"
-# changes of a query: name of the option -> words before its value
+# changes of a query that can be simulated: name of the option -> words before its value
 _CHANGES = {
     "watermark_delay": "a watermark delay of",
     "timeout": "a timeout of",
     "ttl": "a TTL of",
     "dedup_within": "dropDuplicatesWithinWatermark of",
 }
-# reason for ``at least``: another watermark would drop fewer rows as late
+# reason for the certainty ``at least``: the changed watermark would drop fewer rows as late
 _LATE = "what was dropped as late would have been kept, and is in no file; exact if nothing was"
-# reason for ``at least``: rows of keys that were there were not put
+# reason for the certainty ``at least``: rows of keys that were there were not put
 _CAME_AGAIN = (
     "what came while its key was there would be put again, and is in no file; exact if nothing did"
 )
-_MAYBE_LATE = "what came before the oldest version may have been late"  # reason for ``at most``
-# reason for ``at most``
+# reason for the certainty ``at most``: it is not known which older rows would have been late
+_MAYBE_LATE = "what came before the oldest version may have been late"
+# reason for the certainty ``at most``: the input may be smaller
 _FED_LESS = "an operator before it may drop more as late; exact if it does not"
-# reason for ``at least``: rows may be removed before the oldest version
+# reason for the certainty ``at least``: rows may have been removed before the oldest version
 _BEFORE = (
     "rows that went before the oldest version, or within a batch of real-time mode, would still be "
     "there"
 )
-_LONG_BYTES = 16  # bytes of a row of one field, such as a counter or a null: null bits and a word
-# footnote of the report
+# bytes of an UnsafeRow of one field, such as a counter or a null: null bits and a word
+_LONG_BYTES = 16
+# footnote of the report: the batches that the numbers are about, and which number is an estimate
 FOOTNOTE = (
     "The same input, batch by batch, in the versions that can be read and whose clock is known; "
     "the peak is the most of these. The heap is an estimate for two retained versions."
@@ -127,17 +133,24 @@ class SimulatedBatchRow(t.StoreRow, table="batches", empty="no store is simulate
 
 
 def _wrong(values: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the options, as a sentence: not exactly one change; else None."""
+    """Return an error unless exactly one change of the query is given; None if one is.
+
+    ``values`` has the values of options by name; None for an option that is not given. The error is
+    a sentence.
+    """
     if sum(values.get(name) is not None for name in _CHANGES) != 1:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in _CHANGES)
         return f"expected one change of the query: one of {flags}"
     return None
 
 
-FACTS = Request(expiring=True)  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks, in addition to the
+# simulated rows: those of each version, and when the live rows expire
+FACTS = Request(expiring=True)
 
-_duration = partial(o.Option, metavar="DURATION")  # option that takes a duration
-# help of ``--dedup-within``
+# function from a help text to the declaration of an option that takes a duration, such as 1h
+_duration = partial(o.Option, metavar="DURATION")
+# help text of ``--dedup-within``
 _DEDUP_WITHIN = (
     "Replace the deduplication with dropDuplicatesWithinWatermark and this watermark delay."
 )
@@ -192,9 +205,10 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 
 
 def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
-    """Return the report: a table by store, then a table by batch.
+    """Return the report on the real and the simulated state: a table by store, then one by batch.
 
-    ``sentence`` names the change, such as ``a timeout of 1 hour``.
+    ``judged`` has the facts of tasks that simulated ``change``. ``sentence`` names the change, such
+    as ``a timeout of 1 hour``.
     """
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
@@ -218,6 +232,11 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
             }
 
     def scenario(name: StoreName) -> Scenario | str:
+        """Return the scenario of the change for a store, or a clause on why there is none.
+
+        A store that follows another one has the scenario of the other one. The clause is an
+        ``Unknown`` if the numbers are not known, and not only unchanged.
+        """
         name = followed.get(name, name)
         operator = operators[name.operator_id]
         planned = scenario_of(judged.checkpoint, operator, name.store_name, change)
@@ -261,9 +280,11 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
 
 
 def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
-    """Return the sentence on how many rows and bytes the state would have.
+    """Return the sentence on how many rows and bytes the state would have, and has.
 
-    ``sentence`` names the change, such as ``a watermark delay of 1 h``; it is part of the result.
+    It says so if nothing would change, or if that is not known; stores whose numbers are not known
+    are left out of the sums. ``sentence`` names the change, such as ``a watermark delay of 1 h``;
+    it is part of the result.
     """
     answered = [row for row in rows if row.certainty != UNKNOWN]
     certainties = {row.certainty for row in answered}
@@ -288,14 +309,22 @@ def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
 
 
 def bound_of_sum(certainties: Collection[str]) -> str:
-    """Return the words before a sum of bounds; none if it mixes upper and lower bounds."""
+    """Return the words, with a blank, that go before a sum of numbers with these certainties.
+
+    They are ``at least`` or ``at most`` if all bounds are alike, and ``about`` for inferred numbers
+    and for a mix. Returns "" if all numbers are exact or unchanged.
+    """
     bounds = [c for c in (AT_LEAST, AT_MOST, INFERRED) if c in certainties]
     word = bounds[0] if len(bounds) == 1 and bounds != [INFERRED] else "about"
     return f"{word} " if bounds else ""
 
 
 def _reasons(rows: list[SimulatedRow]) -> Iterator[str]:
-    """Yield a sentence for each certainty and its reason, with the stores if others differ."""
+    """Yield a sentence for each certainty and its reason, such as ``At most: an operator ...``.
+
+    It names the stores with this certainty and reason, unless all rows have them. Rows without a
+    reason are passed over.
+    """
     names_operators = len({row.operator_id for row in rows}) > 1
     groups = group_by(rows, lambda row: (row.certainty, row.why))
     for (certainty, why), group in groups.items():
@@ -314,9 +343,11 @@ def _row(
     heap: int | None,
     scenario: Scenario | str,
 ) -> SimulatedRow:
-    """Return the row on a store: real numbers in ``versions``, simulated numbers in ``then``.
+    """Return the row on the store ``name``, with its real and its simulated numbers.
 
-    ``heap`` is its real heap in bytes; ``scenario`` is a clause if there is no simulation.
+    ``versions`` has the real facts by version, ``then`` the simulated rows by version. ``heap`` is
+    the real heap in bytes; None if the rows are not on a heap. ``scenario`` is a clause on the
+    reason if there is no simulation.
     """
     now, judged_version = versions[judged.version], judged.version
     peak_rows = max(facts.rows for facts in versions.values())
@@ -365,9 +396,10 @@ def _row(
 
 
 def _certainty(scenario: Scenario, is_complete: bool) -> tuple[str, str | None]:
-    """Return how certain the numbers of a scenario are, and the reason or None.
+    """Return how certain the numbers of a scenario are, and the reason; None for exact numbers.
 
-    ``is_complete`` is True if the versions show every change since the query began.
+    ``is_complete`` is True if no partition may lack rows: rows that were removed before its oldest
+    readable version, or within a batch of real-time mode.
     """
     if scenario.clock_shift_ms < 0:
         result = AT_LEAST, _LATE
@@ -388,18 +420,18 @@ def _certainty(scenario: Scenario, is_complete: bool) -> tuple[str, str | None]:
     return result
 
 
-# stores of a join whose rows follow from those of another store
+# names of the stores of a join whose rows follow from those of another store
 _FOLLOWERS = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
-# store of a join that follows -> the store whose rows decide its rows
+# name of a store of a join that follows another store -> name of that other store
 _ROWS_OF = dict(zip(_FOLLOWERS, (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES), strict=True))
-# stores of transformWithState whose rows follow from those of a variable
+# kinds of transformWithState's own stores whose rows follow from those of a state variable
 _OF_VARIABLE = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)
 
 
 def _leader(operator: Operator, name: StoreName) -> StoreName | None:
-    """Return the store whose rows decide the rows of a store of a join or variable.
+    """Return the store of ``operator`` whose rows decide the rows of the store ``name``.
 
-    None if its rows follow from no other store.
+    Joins and transformWithState have such stores. None if the rows follow from no other store.
     """
     leader = _ROWS_OF.get(name.store_name)
     family = operator.family(name.store_name)
@@ -413,10 +445,11 @@ def _leader(operator: Operator, name: StoreName) -> StoreName | None:
 def _follow(
     operator: Operator, name: StoreName, rows: SimulatedRows, versions: Mapping[int, VersionFacts]
 ) -> SimulatedRows:
-    """Return the simulated rows of a store that follows another store with ``rows``.
+    """Return the simulated rows of the store ``name``, which follows another store.
 
-    It has one row for each row, or for each key, of the other store. In transformWithState its rows
-    keep their mean length.
+    ``rows`` are the simulated rows of the other store. The result has one row for each of them, or
+    for each of their keys. In transformWithState its rows have the mean length that they have in
+    ``versions``, the real versions of the store.
     """
     leader, keys = _leader(operator, name), rows.rows
     is_list = leader is not None and operator.family(leader.store_name) is Family.LIST
@@ -445,9 +478,10 @@ def _follow(
 def _facts(
     then: Mapping[int, SimulatedRows], version: int, versions: Mapping[int, VersionFacts]
 ) -> VersionFacts:
-    """Return the facts of a simulated version.
+    """Return the facts of a simulated version that an estimate of its heap needs.
 
-    The number of keys that a put overwrites is taken from the real version.
+    ``then`` has the simulated rows by version, ``versions`` the real facts by version. The number
+    of keys that a put overwrites is taken from the real version.
     """
     rows, real = then[version], versions[version]
     previous_rows = then[version - 1].rows if version - 1 in then else 0
@@ -473,7 +507,11 @@ def _by_version(
     name: StoreName,
     simulated: Mapping[tuple[int, TimeoutKind | None], SimulatedRows],
 ) -> dict[int, SimulatedRows]:
-    """Return the simulated rows by version, for the clock that the timers follow."""
+    """Return the simulated rows of the store ``name`` by version, for one clock of its timers.
+
+    ``simulated`` has the rows by version and assumed clock. The result is for the clock that the
+    timers follow; if that is not known, and both were assumed, it is processing time.
+    """
     resolution = judged.facts.resolution
     kind = resolution.clock_of(name, judged.version).kind or resolution.usual_clock(name)
     kinds = {row_kind for _, row_kind in simulated}
@@ -485,11 +523,12 @@ def _by_version(
 def _kept_stores(
     judged: Judged, stores: Mapping[StoreName, Mapping[int, VersionFacts]]
 ) -> tuple[set[StoreName], set[StoreName]]:
-    """Return two sets of aggregations without a removal: those that keep due rows, and others.
+    """Return two sets of stores of aggregations that never removed a row.
 
-    Those of the first set are in complete mode: StateStoreSaveExec and
-    SessionWindowStateStoreSaveExec evict in append and update mode only (2.4 to 4.3). The others
-    have no due rows.
+    Those of the first set have rows that are due, so the query is in complete mode:
+    StateStoreSaveExec and SessionWindowStateStoreSaveExec evict in append and update mode only (2.4
+    to 4.3). Those of the second set have no due rows. ``stores`` has the facts of each store by
+    version.
     """
     operators, names = judged.checkpoint.operators, (*AGGREGATIONS, *SESSION)
     ids = {operator.operator_id for operator in operators if operator.name in names}
@@ -503,16 +542,17 @@ def _kept_stores(
 
 
 def _size(rows: SimulatedRows) -> int:
-    """Return the row bytes."""
+    """Return the key and value bytes of the simulated rows together."""
     return rows.key_bytes + rows.value_bytes
 
 
 def _heap(
     judged: Judged, versions: Mapping[int, VersionFacts], version: int, partitions: int
 ) -> int:
-    """Return the estimated heap of a version with the one before; at least 1.
+    """Return the estimated heap bytes of a version and the one before together; at least 1.
 
-    The rows are spread evenly over the number of ``partitions``.
+    ``versions`` has the facts of a store by version. The rows are taken to be spread evenly over
+    the number of ``partitions``.
     """
     layout = object_layout(judged.checkpoint, judged.version)
     pair = {v: versions[v] for v in (version - 1, version) if v in versions}
@@ -524,7 +564,11 @@ def _batches(
     rows: Iterable[SimulatedRow],
     then: Mapping[StoreName, Mapping[int, SimulatedRows]],
 ) -> Iterator[SimulatedBatchRow]:
-    """Yield a row for each version of each store whose simulation has a result."""
+    """Yield a row for each version of each store whose simulation has a result, store by store.
+
+    ``rows`` have the certainty of each store; stores that are unchanged or unknown are left out.
+    ``then`` has the simulated rows by store and version.
+    """
     stores = judged.facts.by_store()
     decided = {(r.operator_id, r.store_name) for r in rows if r.certainty not in _UNDECIDED}
     for name in then:

@@ -32,10 +32,12 @@ from inspector.sums import group_by, sum_by_key, sum_of
 
 Place = tuple[int, str, int]  # operator id, store name, partition id; "" and -1 for all
 
+# value of ``--by``, which says what a row of a table is about -> columns that the table then lacks
 PLACES = {"operator": ("store_name", "partition_id"), "store": ("partition_id",), "partition": ()}
-"""Value of ``--by``, what a row is about -> the columns that such a table does not have."""
 
-_OF_KEYS = "of the key bytes of a row, by nearest rank."  # ends of the descriptions of percentiles
+# end of the descriptions of columns with percentiles of key bytes
+_OF_KEYS = "of the key bytes of a row, by nearest rank."
+# end of the descriptions of columns with percentiles of value bytes
 _OF_VALUES = "of the value bytes of a row, by nearest rank."
 
 
@@ -67,7 +69,10 @@ class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this versio
 def size_columns(
     checkpoint: Checkpoint, group: Place, version: int, facts: VersionFacts
 ) -> dict[str, Any]:
-    """Return the columns of :class:`SizeRow` for a group: its names and its sizes."""
+    """Return the columns of :class:`SizeRow` by name for one operator, store or partition.
+
+    They are its ids, the version, and the rows, bytes and percentiles of ``facts``.
+    """
     columns: dict[str, Any] = {
         "operator_id": group[0],
         "operator_name": operator_names(checkpoint).get(group[0]),
@@ -86,9 +91,9 @@ def size_columns(
 
 
 def size_table(judged: Judged, by: str = "store") -> t.Table:
-    """Return the table of rows and bytes of the judged version.
+    """Return the table of rows and bytes of the judged version, with a row for each group.
 
-    ``by`` is ``operator``, ``store`` or ``partition``.
+    ``by`` says what a group is: ``operator``, ``store`` or ``partition``.
     """
     version, checkpoint = judged.version, judged.checkpoint
     groups = facts_by_place(judged.facts, by, version).items()
@@ -103,9 +108,10 @@ def size_table(judged: Judged, by: str = "store") -> t.Table:
 def facts_by_place(
     facts: Facts, by: str, only: int | None = None
 ) -> dict[Place, dict[int, VersionFacts]]:
-    """Return the facts summed by operator, store or partition (``by``), then by version.
+    """Return the facts of versions, summed for each operator, store or partition, as ``by`` says.
 
-    ``only`` selects one version; None selects all. Sorted by place.
+    The first key is the operator, store or partition, in ascending order; the second the version.
+    ``only`` selects one version; None selects all.
     """
     groups: dict[Place, dict[int, list[VersionFacts]]] = {}
     for (store, version), version_facts in facts.versions.items():
@@ -149,21 +155,22 @@ class FieldRow(
     share: Annotated[t.Share | None, "Its part of the store's row bytes.", t.Rank(3)]
 
 
-# footnote of the table by field
+# footnote of the table by field: what the bytes of a line include
 FOOTNOTE = (
     "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
     "too, padded to whole words. The fields of a struct, such as groupState.pages, have lines of "
     "their own, and their bytes are counted in the line of the struct too; the bytes of all other "
     "lines add up to the row bytes. All exact."
 )
-# (store, ``key`` or ``value``) -> its schema, and the bytes of its fields
+# store, and its keys or its values -> their schema, and the measured bytes of their fields
 MeasuredFields = dict[tuple[StoreName, RowPart], tuple[sparktypes.StructType, RowBytes]]
 
 
 def fields_report(judged: Judged) -> Report:
-    """Return the report on the bytes of each field of each store.
+    """Return the report on the bytes of each field of the keys and values of each store.
 
-    The facts must be those of :func:`inspector.passes.worker.run_fields`.
+    The facts must be those of :func:`inspector.passes.worker.run_fields`. Stores without a schema
+    or without rows are left out.
     """
     measured: MeasuredFields = {}
     for name, schema in store_schemas(judged.checkpoint).items():
@@ -178,7 +185,11 @@ def fields_report(judged: Judged) -> Report:
 
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
-    """Yield a row for each field of each store, and one for the bytes that are in no field."""
+    """Yield a row for each field of the keys and values of each store.
+
+    After the fields of the keys, and after those of the values, comes a row for the bytes that
+    belong to no field, such as null bits.
+    """
     totals = sum_by_key(
         (name, _bytes(side_bytes)) for (name, _), (_, side_bytes) in measured.items()
     )
@@ -218,7 +229,8 @@ def _lines(
 ) -> Iterator[tuple[str, sparktypes.DataType, FieldBytes, str | None]]:
     """Yield (name, type, bytes, parent) for each field, followed by the fields nested in it.
 
-    ``parent`` is the name of the enclosing field; None at the top level.
+    ``row_bytes`` has the measured bytes of the fields of ``schema``. ``parent`` is the name of the
+    struct that has the field; None at the top level.
     """
     pairs = zip(walk_nested_fields(schema), row_bytes.nested, strict=True)
     nested = group_by(pairs, lambda pair: pair[0].ordinal)
@@ -230,17 +242,17 @@ def _lines(
 
 
 def _bytes(row_bytes: RowBytes) -> int:
-    """Return the bytes of all fields, and of what is in no field."""
+    """Return the bytes of the measured rows: of all fields, null bits and other bytes."""
     overhead = row_bytes.null_bit_bytes + row_bytes.other_bytes
     return overhead + sum(field.bytes for field in row_bytes.fields)
 
 
 def _share(amount: int, total: int) -> float | None:
-    """Return a part of a total; None if the total is 0."""
+    """Return ``amount`` divided by ``total``; None if the total is 0."""
     return amount / total if total else None
 
 
-# footnote of the tables of sizes
+# footnote of the tables of sizes: what row bytes are, and how files and heap differ from them
 SIZES_NOTE = (
     "Row bytes are the UnsafeRow bytes of the keys and values that Spark holds for this version, "
     "exact; P50, P90 and P99 are percentiles over the rows. The files are smaller: they are "
@@ -248,7 +260,9 @@ SIZES_NOTE = (
     "map node for each row."
 )
 FIELD = "field"  # value of ``--by`` for the table by field
-FACTS = Request()  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks: those of each
+# version, and no others
+FACTS = Request()
 
 
 @analysis(uses=(REPLAY,), tables=(SizeRow, FieldRow), facts=FACTS, many=True)

@@ -41,8 +41,11 @@ from inspector.render.report import Report
 from inspector.sums import group_by, sum_or_none
 from inspector.time_text import time_ms_text
 
-MOST_LINES = 72  # buckets of one store that are listed: three days of hours
-_MOST_OF = 0.05  # share of rows at either end that do not decide on the width: a clock may be wrong
+# most buckets of expiry times that are listed for one store, such as three days of hours
+MOST_LINES = 72
+# share of a store's rows, among those that expire first and among those that expire last, that does
+# not decide on the width of the buckets, because their clock may be wrong
+_MOST_OF = 0.05
 
 
 class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this version"):
@@ -75,14 +78,14 @@ class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this
     ] = None
 
 
-# footnote on the table of rows that will expire
+# footnote of the report on the table of rows that will expire
 FORWARD_FOOTNOTE = (
     "What expires is counted by the rows' own clocks and the rule of their operator; it is exact. "
     "The rows that are left are those of the judged version alone: new ones come meanwhile, and "
     "what has expired already is counted as gone. Event times go by the watermark, which follows "
     "the newest event by the query's delay."
 )
-# name of the width of a bucket
+# name of each width of a bucket in the title of the table; wider ones are "longer times"
 _BY = {
     Width.SECOND: "second",
     Width.MINUTE: "minute",
@@ -90,14 +93,15 @@ _BY = {
     Width.DAY: "day",
     Width.MONTH: "30 days",
 }
-# name of each clock in the table
+# name in the table of each clock by which rows expire
 _CLOCKS = {TimeoutKind.EVENT_TIME: "watermark", TimeoutKind.PROCESSING_TIME: "processing time"}
 
 
 def expiring_table(judged: Judged) -> t.Table:
-    """Return the table of rows that will expire, by store, the soonest first.
+    """Return the table of rows that will expire, store by store, the soonest first.
 
-    Its facts are requested with ``expiring``.
+    It has rows on what has expired and on what never does, too. The facts must have been requested
+    with ``expiring``.
     """
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
@@ -126,10 +130,11 @@ def expiring_table(judged: Judged) -> t.Table:
 def expiring_forecasts(
     judged: Judged,
 ) -> Iterator[tuple[StoreName, str, Callable[[BatchClock], int | None], Expiring]]:
-    """Yield (store, clock name, clock of a batch in epoch ms, forecast) for stores with a rule.
+    """Yield (store, name of its clock, function, forecast) for stores whose rule is known.
 
-    The forecast is that of :func:`readable`. A store whose timers may follow either clock is
-    yielded for both. Needs facts requested with ``expiring``.
+    The function returns the time of that clock in a batch, epoch ms; None if the batch has none.
+    The forecast has the buckets of :func:`readable`. A store whose timers may follow either clock
+    is yielded for both. The facts must have been requested with ``expiring``.
     """
     operators = {operator.operator_id: operator for operator in judged.checkpoint.operators}
     for name in judged.facts.by_store(judged.version):
@@ -142,7 +147,11 @@ def expiring_forecasts(
 
 
 def _clock_kind(rule: StoreRule, expiring: Expiring) -> TimeoutKind:
-    """Return the clock that a forecast goes by."""
+    """Return the clock by which the rows of a forecast expire.
+
+    It is the clock that the forecast assumes for timers, or else the clock of the store's rule.
+    EVENT_TIME stands for the watermark.
+    """
     if expiring.timeout_kind is not None:
         return expiring.timeout_kind
     has_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
@@ -150,9 +159,9 @@ def _clock_kind(rule: StoreRule, expiring: Expiring) -> TimeoutKind:
 
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
-    """Yield a note for each operator whose timers are listed by both clocks.
+    """Yield a sentence for each store of timers that the table of expiry lists by both clocks.
 
-    The files do not show which clock they follow.
+    It does so if the files do not show which clock the timers follow.
     """
     for name in judged.facts.merged(Expiring):
         if len(_by_clock(judged.facts, name, judged.version)) > 1:
@@ -168,7 +177,7 @@ def readable(expiring: Expiring) -> Expiring:
     The buckets are the shortest ones with which the table has at most ``MOST_LINES`` lines.
     """
     buckets, width = sorted(expiring.rows), Width.ALL
-    # All but the first and last few rows.
+    # The span leaves out the first and the last few rows.
     margin_rows = int(sum(expiring.rows.values()) * _MOST_OF)
     ends = [_after(expiring.rows, order, margin_rows) for order in (buckets, buckets[::-1])]
     span = (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
@@ -177,7 +186,11 @@ def readable(expiring: Expiring) -> Expiring:
 
 
 def _after(rows: Mapping[int, int], buckets: Iterable[int], minimum: int) -> int:
-    """Return the first bucket, in this order, up to which there are more than ``minimum`` rows."""
+    """Return the first of ``buckets`` up to which there are more than ``minimum`` rows.
+
+    ``rows`` has the number of rows of each bucket. The last bucket is returned if there are no more
+    rows than that, and 0 without buckets.
+    """
     seen = bucket = 0
     for bucket in buckets:
         seen += rows[bucket]
@@ -187,7 +200,11 @@ def _after(rows: Mapping[int, int], buckets: Iterable[int], minimum: int) -> int
 
 
 def _by_clock(facts: Facts, name: StoreName, version: int) -> list[Expiring]:
-    """Return the forecasts by the clock that a store's timers follow, or by both if unknown."""
+    """Return the forecasts of when a store's rows expire, one for each clock of its timers.
+
+    There are several only if it is not known which clock the timers follow. A store without timers
+    has one forecast, and a store without a known rule none.
+    """
     forecasts = facts.merged(Expiring).get(name, {})
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
     return [
@@ -198,7 +215,10 @@ def _by_clock(facts: Facts, name: StoreName, version: int) -> list[Expiring]:
 
 
 def _goes_by_key(facts: Facts, name: StoreName) -> bool:
-    """Return whether rows of a join are removed by the event time in their key."""
+    """Return True if the facts show that rows of a join's store go by the event time in their key.
+
+    That is so if this time equals the event time of every row that has one, of at least one row.
+    """
     path = facts.key_times.get(name.operator_id)
     votes = None if path is None else facts.merged(KeyTimeVotes).get(name, {}).get(path)
     return votes is not None and votes.same > 0 and not votes.other
@@ -236,9 +256,11 @@ def _expiring_row(
     times: tuple[int | None, int | None] = (None, None),
     **words: Any,
 ) -> ExpiringRow:
-    """Return a row on rows and bytes (``amounts``), and on those that are left after them.
+    """Return a row on some rows of a store, and on the rows that are left after them.
 
-    ``times``: from when on the rows may go, and within how many ms.
+    ``amounts`` and ``left`` are both a number of rows and their bytes. ``times`` are the epoch ms
+    from which on the rows may go, and within how many ms they do; None without such a time.
+    ``words`` are further columns by name.
     """
     return ExpiringRow(
         **store,
@@ -252,9 +274,9 @@ def _expiring_row(
     )
 
 
-# numbers that are unknown without the version before
+# columns with numbers of changes, which are null if the version before is not known
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
-# footnote on the tables of batches
+# footnote on the tables of batches and growth: what their columns count
 FOOTNOTE = (
     "Rows and bytes are those of the partitions that can restore the version. The lag is the "
     "batch's processing time less the watermark. The heap is the estimate of the command memory "
@@ -262,7 +284,7 @@ FOOTNOTE = (
     "after its newest snapshot, in the partition that reads most. Counts and bytes are exact; "
     "growth is an estimate, the median slope between all pairs of versions."
 )
-# columns that add over stores
+# columns that are summed over stores in the table of all stores together
 _SUMMED = (
     *("partitions", "of_partitions", "rows", "row_bytes", "heap_bytes"),
     *(*_CHANGES, "delta_bytes", "snapshot_bytes"),
@@ -357,9 +379,12 @@ class GrowthRow(t.StoreRow, table="growth"):
 
 # columns of growth that answer ``--capacity``, for row bytes
 _ROWS_REACH = ("rows_at_capacity", "rows_reach_capacity_ms")
-_HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")  # the same for the heap
+# columns of growth that answer ``--capacity``, for the estimated heap
+_HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")
 
-FACTS = Request(partitions=True, expiring=True)  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks: those of each
+# version, of single partitions, and when the live rows expire
+FACTS = Request(partitions=True, expiring=True)
 
 
 @analysis(
@@ -391,7 +416,8 @@ def timeline(
 def timeline_report(judged: Judged, capacity: int | None = None, last: int | None = None) -> Report:
     """Return the report: batches by store and together, growth, and what will expire.
 
-    ``capacity`` is in bytes; ``last`` limits the batches that are listed.
+    ``capacity`` is a size in bytes; the report says when row bytes and heap reach it. ``last`` is
+    the number of newest batches that are listed; None lists all.
     """
     checkpoint, merged = judged.checkpoint, judged.facts.by_store()
     heaps = heap_by_version(judged)
@@ -399,7 +425,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     last_versions = set(versions if last is None else versions[-last:])
     rows = [row for row in _rows(judged, heaps) if row.version in last_versions]
     batches = BatchRow.table("batches, by store", rows).without_constants()
-    # What a store does not know, no sum knows.
+    # A sum is unknown if the number of one store is unknown.
     groups = sorted(group_by(rows, lambda row: row.version).items())
     sums = [_total(store_rows) for _, store_rows in groups]
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
@@ -427,7 +453,11 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
 
 
 def _total(rows: Sequence[BatchRow]) -> TotalRow:
-    """Return the sum of one version's rows over its stores; a column is None if one store's is."""
+    """Return the row on all stores together, from the rows of each store for one version.
+
+    Numbers are summed; a sum is None if the number of one store is. The number of deltas to replay
+    is the largest, and the clocks are those of the batch.
+    """
     measures = fields_of(rows[0], *(column.name for column in MeasuresRow.columns()))
     depths = [row.replay_deltas for row in rows if row.replay_deltas is not None]
     measures |= {name: sum_or_none(getattr(row, name) for row in rows) for name in _SUMMED}
@@ -436,7 +466,10 @@ def _total(rows: Sequence[BatchRow]) -> TotalRow:
 
 
 def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
-    """Yield a row for each version of each store."""
+    """Yield a row for each version of each store, with the clocks and changes of its batch.
+
+    ``heaps`` has the estimated heap bytes by store and version; empty if there is no heap.
+    """
     checkpoint = judged.checkpoint
     durations = batch_durations(checkpoint.logs)
     for store, versions in judged.facts.by_store().items():
@@ -457,9 +490,9 @@ def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
 
 
 def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
-    """Yield a note that rates per hour are drawn from a short history, if they are.
+    """Yield one note if the rates per hour are extrapolated from a short history; else none.
 
-    It goes to the report's footnotes alone: not into CSV rows, and not to stderr.
+    The note is for the report's footnotes, which are not in CSV rows and not on stderr.
     """
     points = growth.points[growth.bytes.start :]
     if growth.bytes.judged and (short := short_history_text(points[0].time_ms, points[-1].time_ms)):
@@ -467,9 +500,10 @@ def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
 
 
 def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:
-    """Return how many deltas follow the newest snapshot, in the partition with most.
+    """Return how many deltas a restart at ``version`` reads of a store, in the worst partition.
 
-    That is for a restart at ``version``; None if the store has no partition.
+    They are the deltas after the newest snapshot at or below the version. None if the store has no
+    partition with files.
     """
     layouts = (layout for layout in checkpoint.layout.stores if layout.store.name == store)
     store_files = (checkpoint.store_files.get(layout.directory) for layout in layouts)
@@ -481,7 +515,12 @@ def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> in
 
 
 def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Table:
-    """Return the table of the growth of each store, with the answer to ``capacity`` (bytes)."""
+    """Return the table of the growth of each store per hour.
+
+    With a ``capacity`` in bytes it says when row bytes and heap reach it. Rates are null if the
+    versions are too few, or span too short a time. ``heaps`` has the heap bytes by store and
+    version.
+    """
     rows = []
     for store, versions in judged.facts.by_store().items():
         points = state_growth.store_points(judged.checkpoint, versions, heaps.get(store, {}))
@@ -507,9 +546,11 @@ def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Tab
 def _reaches(
     growth: state_growth.StoreGrowth, capacity: int | None, *, has_heap: bool
 ) -> dict[str, Any]:
-    """Return whether rows and heap have reached a capacity (bytes), and when they will.
+    """Return the columns, by name, on whether and when row bytes and heap reach ``capacity``.
 
-    Columns by name; empty without a capacity. A time is None if it is never reached.
+    The capacity is in bytes; without one there are no columns. A time is in epoch ms; None if the
+    capacity is reached already, or will not be reached. Without ``has_heap`` there are no columns
+    on the heap.
     """
     answers: dict[str, Any] = {}
     if capacity is None:
@@ -524,7 +565,11 @@ def _reaches(
 def _capacity_notes(
     growth: state_growth.StoreGrowth | None, capacity: int | None, *, has_heap: bool
 ) -> Iterator[str]:
-    """Yield sentences on when all stores together reach a capacity (bytes); none without one."""
+    """Yield sentences on when the row bytes and heap of all stores together reach ``capacity``.
+
+    The capacity is in bytes; nothing is yielded without one. ``growth`` is that of all stores
+    together; None if their versions span no time.
+    """
     if capacity is None:
         return
     size = bytes_text(capacity)

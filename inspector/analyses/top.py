@@ -31,7 +31,7 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by
 
-# name of each ranking in a title
+# words for each ranking of keys in the title of a table, after "by"
 _RANKED_BY = {
     TopBy.KEY_BYTES: "key bytes",
     TopBy.VALUE_BYTES: "value bytes",
@@ -41,7 +41,7 @@ _RANKED_BY = {
     TopBy.NUMBER: "rows of the join",
 }
 
-# footnote of the report
+# footnote of the report: by what keys are ranked, and what a share is
 FOOTNOTE = (
     "Keys are ranked by key, value and row bytes, by puts since the oldest version that can be "
     "replayed, by the batch of the last put (- means before that version), and, in joins, by the "
@@ -49,10 +49,10 @@ FOOTNOTE = (
     "ranked by. All numbers are exact."
 )
 
-# footnote on rankings that are left out; the placeholder is their number
+# footnote on rankings that are left out, a template for a phrase such as "3 rankings"
 TIES = "Left out: {} whose keys are all equal; --by shows each."
 
-# text of an empty ranking by rows of a join
+# text of the empty table if only the ranking by rows of a join was requested, and no store has it
 NO_JOIN = "no store counts the rows of the keys of a join"
 
 
@@ -114,7 +114,8 @@ class EntriesRow(t.StoreRow, table="entries", empty="no key has many entries"):
     removed: Annotated[t.Count, "Entries removed since then.", t.Rank(11)]
 
 
-# facts that the command requests of its tasks: by default 5 keys of each ranking
+# facts (results of reading state files) that the command requests of its tasks: those of each
+# version, and the first keys of each ranking, 5 by default
 KEYS_BY_RANK = Request(top=5)
 
 
@@ -139,16 +140,17 @@ def top(
 
 
 def top_report(judged: Judged, limit: int, by: TopBy | None = None) -> Report:
-    """Return the report of ``top`` on facts with ``limit`` keys of each ranking.
+    """Return the report on the first ``limit`` keys of each ranking, and on the skew of partitions.
 
-    ``by`` selects one ranking; None takes all.
+    The facts must have that number of keys. ``by`` selects one ranking; None takes all, without
+    those whose keys are all equal.
     """
     measures = tuple(TopBy) if by is None else (TopBy(by),)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
     rankings_by_name = group_by(
         _rows(judged, limit, measures), lambda row: (row.operator_id, row.store_name, row.by)
     )
-    # Those of the sides of a join first, the most uneven before.
+    # Rankings of the sides of a join come first, the most uneven of them before the others.
     joined = TopBy.NUMBER.value
     rankings = sorted(
         rankings_by_name.values(),
@@ -171,7 +173,10 @@ def top_report(judged: Judged, limit: int, by: TopBy | None = None) -> Report:
 
 
 def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:
-    """Yield, for each store, up to ``limit`` keys with the most entries."""
+    """Yield, for each store of a list, map or session, up to ``limit`` keys with the most entries.
+
+    Only keys with a tenth or more of the entries in their partition are in the facts.
+    """
     facts, words = judged.facts, StoreWords(judged.checkpoint, judged.redact)
     for operator in judged.checkpoint.operators:
         for store in operator.schemas:
@@ -189,7 +194,11 @@ def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:
 
 
 def _ties(rankings: Iterable[list[TopRow]]) -> list[list[TopRow]]:
-    """Return the rankings whose keys are all equal, without the first ranking of an operator."""
+    """Return the rankings whose first and last key have equal amounts, so that they say nothing.
+
+    A ranking is the list of its rows. The first ranking of each operator, and rankings of one key,
+    are not returned.
+    """
     ties, leading = [], dict[int, list[TopRow]]()
     for rows in rankings:
         ends = [row.last_put_version if row.by == TopBy.OLDEST.value else row.share for row in rows]
@@ -200,7 +209,12 @@ def _ties(rankings: Iterable[list[TopRow]]) -> list[list[TopRow]]:
 
 
 def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[TopRow]]) -> str:
-    """Return the title of the rankings; it names the top key of a join if that stands out."""
+    """Return the title of the table of rankings, such as ``the first 5 keys by puts``.
+
+    It begins with the first key of a join and its share if this ranking comes first and its keys do
+    not all have one share. ``limit`` is the number of keys, ``measures`` are the rankings that were
+    requested, and ``rankings`` has the rows of each.
+    """
     text = "the first key" if limit == 1 else f"the first {limit} keys"
     text += " by each ranking" if len(measures) > 1 else f" by {_RANKED_BY[measures[0]]}"
     if not rankings or rankings[0][0].by != TopBy.NUMBER.value:
@@ -214,7 +228,10 @@ def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[To
 
 
 def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[TopRow]:
-    """Yield the first ``limit`` keys of each store by each measure."""
+    """Yield a row for each of the first ``limit`` keys of each store, by each of ``measures``.
+
+    The keys of all partitions of a store are ranked together, the largest amount first.
+    """
     checkpoint, facts, redact = judged.checkpoint, judged.facts, judged.redact
     totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
@@ -245,7 +262,11 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
 
 
 def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
-    """Return what a key's share is a part of: the total of each store by each measure."""
+    """Return the totals of which keys have shares, by store and ranking.
+
+    They are bytes at ``version``, puts of all versions, or rows of the join's side for a store that
+    counts them. For the ranking by age they are the row bytes. Unknown totals are absent.
+    """
     totals: dict[tuple[StoreName, TopBy], int] = {}
     facts_by_store = facts.by_store()
     for store_name, versions in facts_by_store.items():
@@ -265,7 +286,10 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
 
 
 def _skews(judged: Judged) -> Iterator[SkewRow]:
-    """Yield a row for each store on the spread of its row bytes over partitions."""
+    """Yield a row for each store on the spread of its row bytes over partitions.
+
+    The ratio of the largest partition to the median is None if the median is 0.
+    """
     versions = sorted(judged.facts.versions.items(), key=itemgetter(0))
     store_facts = [
         (store, facts) for (store, version), facts in versions if version == judged.version

@@ -19,14 +19,18 @@ from inspector.render import tabular as t
 from inspector.render.fleet_rows import short_names
 from inspector.render.report import Report
 
-DAYS = 30  # default period of growth
-MOST_LINES = 5  # checkpoints of a chart over audits; a page has six colours
-MOST_BARS = 10  # checkpoints of a chart in which each is a bar
+DAYS = 30  # days before the newest audit over which the growth is computed by default
+# most lines of the chart of row bytes over audits, one for each checkpoint that grew most; a page
+# has six colours
+MOST_LINES = 5
+# number of bars of the chart of idle checkpoints, at most; only those idle for longest have one
+MOST_BARS = 10
 
 _STORE = ["checkpoint", "operator_id", "store_name"]  # columns that name a store in the history
 _MS_PER_DAY = 86_400_000  # milliseconds of a day
 
-Checkpoint = Annotated[t.Text, "Its root."]  # type of the columns with the root of a checkpoint
+# type of the columns of tables that have the root (path) of a checkpoint
+Checkpoint = Annotated[t.Text, "Its root."]
 
 
 class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
@@ -138,9 +142,10 @@ def trend(
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
-    """Yield the growth of each store between its first and last audit since a time (epoch ms).
+    """Yield a row on the growth of each store between its first and last audit since ``since_ms``.
 
-    Stores with only one audit are left out.
+    The time is in epoch ms. ``audits`` is the history, oldest first, with times in epoch ms. Audits
+    without row bytes, and stores with only one audit, are left out.
     """
     recent = pc.greater_equal(audits["audited"], pa.scalar(since_ms))
     chosen = audits.filter(pc.and_(recent, pc.is_valid(audits["row_bytes"])))
@@ -165,7 +170,11 @@ def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
 
 
 def _standing(audits: pa.Table) -> Iterator[StandingRow]:
-    """Yield each finding of a store's last audit, with the audits in a row that have it."""
+    """Yield a row for each finding of the last audit of a store.
+
+    It has the number of consecutive audits up to the last one that have the finding, and the time
+    of the first of these. Audits that could not judge findings are passed over.
+    """
     read = audits.filter(pc.is_valid(audits["findings"]))
     standing = _with_findings(read)
     times = {
@@ -186,20 +195,28 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
 
 
 def _with_findings(audits: pa.Table) -> pa.Table:
-    """Return a row for each finding of each audit."""
+    """Return a table with a row for each finding of each row of ``audits``.
+
+    Its columns are checkpoint, operator, store, ``audited`` (the time in epoch ms) and ``finding``
+    (the id of the finding).
+    """
     lists = audits["findings"].combine_chunks()
     rows = audits.select([*_STORE, "audited"]).take(pc.list_parent_indices(lists))
     return rows.append_column("finding", pc.list_flatten(lists))
 
 
 def _store_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return checkpoint, operator and store of a row."""
+    """Return the checkpoint, operator id and store name in a row, as a key of a dictionary."""
     return tuple(row[name] for name in _STORE)
 
 
 def _commits(audits: pa.Table) -> Iterator[CommitRow]:
-    """Yield a row for each checkpoint on its newest committed batch."""
-    # Nulls are passed over: of a checkpoint that fails now, the newest batch is what was seen.
+    """Yield a row for each checkpoint on the newest committed batch that an audit saw.
+
+    If the last audits could not read the checkpoint, it is the batch that an earlier audit saw. Its
+    columns are None if no audit saw one.
+    """
+    # "last" skips nulls: if a checkpoint cannot be read now, its newest batch is the last one seen.
     last: list[Any] = [(name, "last") for name in ("audited", "level", "batch_id", "batch_time")]
     newest = audits.group_by(["checkpoint"], use_threads=False).aggregate(last)
     batches = audits.group_by(["checkpoint", "batch_id"]).aggregate([("audited", "min")])
@@ -218,7 +235,11 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
 
 
 def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[page.Block]:
-    """Return the chart of the row bytes of those that grew most; no chart if nothing grew."""
+    """Return the chart of the row bytes of the checkpoints that grew most, in a list.
+
+    The list is empty if nothing grew, or if there are fewer than two audits. ``growth`` has the
+    growth of each store; ``times`` are those of all audits, in epoch ms, ascending.
+    """
     added: Counter[str] = Counter()
     for grown in growth:
         added[grown.checkpoint] += grown.added_bytes
@@ -238,7 +259,11 @@ def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) 
 
 
 def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
-    """Return the chart of the number of findings of each audit."""
+    """Return the chart of the number of findings of each audit, in a list.
+
+    A finding counts once for each checkpoint. ``times`` are those of all audits, in epoch ms,
+    ascending. The list is empty for fewer than two.
+    """
     standing = _with_findings(audits.filter(pc.is_valid(audits["findings"])))
     distinct = standing.group_by(["audited", "checkpoint", "finding"]).aggregate([])
     counts = Counter(distinct["audited"].to_pylist())
@@ -250,7 +275,11 @@ def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
 def _over_audits(
     title: str, scale: t.Unit, times: Sequence[int], series: Sequence[page.Series], about: str
 ) -> list[page.Block]:
-    """Return a line chart over the audits; no chart for less than two audits."""
+    """Return a line chart over the audits, in a list; empty for fewer than two audits or no line.
+
+    ``scale`` is the unit of the values in ``series``, which has a value for each of ``times``
+    (epoch ms) in each line. ``about`` is a sentence below the title.
+    """
     if len(times) < 2 or not series:
         return []
     numbers = range(1, len(times) + 1)
@@ -258,7 +287,11 @@ def _over_audits(
 
 
 def _idle_bars(commits: Sequence[CommitRow]) -> list[page.Block]:
-    """Return the chart of the checkpoints without a new batch for longest; no chart without one."""
+    """Return the bar chart of the checkpoints without a new batch for longest, in a list.
+
+    ``commits`` has a row for each checkpoint, the longest idle first. The list is empty if no batch
+    has a known time.
+    """
     idle = [(row.checkpoint, row.idle_ms) for row in commits if row.idle_ms is not None]
     names, _ = short_names([path for path, _ in idle])
     bars = [page.Bar(name, (ms,)) for name, (_, ms) in zip(names[:MOST_BARS], idle, strict=False)]

@@ -47,40 +47,44 @@ class CheckRow(t.Row, table="checks"):
     ]
 
 
-# footnote of the report
+# footnote of the report: the files that are counted, and when a file passes
 FOOTNOTE = (
     "Files are the deltas and snapshots of the judged version and older ones. A file passes if it "
     "can be decoded to its end; a checksum that is wrong is a problem, whether its file passes or "
     "not."
 )
-FACTS = Request(fit=True)  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks: those of each
+# version, with all rows compared with their schema and all files with their checksums
+FACTS = Request(fit=True)
 
 
 def problem_rows(opened: Opened) -> Iterator[ProblemRow]:
-    """Read and check everything, and return a row for each problem."""
+    """Read and check every state file, and return an iterator with a row for each problem."""
     run = Run.start(opened, None)
     return map(problem_row, run.problems(run.facts(FACTS)))
 
 
-# problems as a table of data: of programs on Spark, and of SQL
+# table of data, for programs on Spark and for SQL, with a row for each problem
 PROBLEMS_DATA = driver_table(
     ProblemRow,
     "What cannot be read or is missing; everything is read when this is called.",
     problem_rows,
 )
-# note on a report about one part of the files
+# note of a report that is about one part of the state files (``--subset``)
 OF_SUBSET = (
     "The files of this part were decoded and compared with their checksums, each for itself. That "
     "snapshots hold what deltas make, and that rows fit their schema, is checked by verify without "
     "--subset."
 )
-_NEXT = "next/"  # begin of a subset that names the part verified longest ago
+# beginning of a value of ``--subset`` that selects the part that was verified longest ago
+_NEXT = "next/"
 
 
 def _wrong_subset(subset: str | None, *, remembered: bool) -> str | None:
-    """Return what is wrong with ``--subset``, as a sentence; None if nothing is.
+    """Return the error in the value of ``--subset``, as a sentence; None if there is none.
 
-    ``remembered`` is True if a history says when each part was verified.
+    ``subset`` is the value, such as ``1/24`` or ``next/24``; None if it is not given. The latter
+    needs a history of when each part was verified: ``remembered`` is True if there is one.
     """
     if subset is None:
         return None
@@ -143,7 +147,11 @@ def verify(
 
 
 def verify_report(judged: Judged) -> Report:
-    """Return the report on problems by file, and on the files that were read."""
+    """Return the report on problems and checksums, with findings about files and a verdict.
+
+    It has a table of problems, and a table of what vouches for the files of each store. If only a
+    part of the files was read (``judged.subset``), numbers of rows and versions are left out.
+    """
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     findings = judge_integrity(
         checkpoint, version, facts, judged.problems, judged.thresholds, judged.next_start

@@ -30,15 +30,18 @@ from inspector.render import tabular as t
 from inspector.render.plain import fields_of, finding_row
 from inspector.render.report import Report
 
-FACTS = Request(expiring=True)  # facts that the command requests of its tasks
+# facts (results of reading state files) that the command requests of its tasks: those of each
+# version, and when the live rows expire
+FACTS = Request(expiring=True)
 
-# failed attempts in a row that are an error: no answer of the storage, or too fast a query
+# number of failed attempts in a row at which the watch ends with the error; an attempt fails if the
+# storage does not answer, or if the query removes files faster than they can be read
 PATIENCE = 5
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Rhythm of the listings, and the end of the watch."""
+    """Time between the listings of a watched checkpoint, and the end of the watch."""
 
     interval: float  # seconds between two listings
     until: int | None = None  # batch after which the watch ends; None for no such end
@@ -46,14 +49,17 @@ class Pace:
     ends: float | None = None
 
     def reached(self, batch: int | None) -> bool:
-        """Return whether the newest batch is the last one to watch, or is past it.
+        """Return True if ``batch`` is the last batch to watch, or a later one.
 
-        ``batch`` is the newest batch; None if there is none yet.
+        False if ``batch`` is None, because there is none yet, or if no batch ends the watch.
         """
         return self.until is not None and batch is not None and batch >= self.until
 
     def wait(self) -> bool:
-        """Wait for the next listing and return True; return False at once if the time is over."""
+        """Wait for the next listing and return True; return False at once if the time is over.
+
+        It waits for the interval, or until the watch ends if that is sooner.
+        """
         left = self.interval if self.ends is None else self.ends - monotonic()
         if left > 0:
             sleep(min(self.interval, left))
@@ -65,7 +71,7 @@ class BatchSeen:
     """A committed batch with its facts, judged as the newest one."""
 
     run: Run  # run on the batch's version
-    facts: Facts  # facts of the version
+    facts: Facts  # facts of the version: results of reading its state files
     notes: tuple[str, ...] = ()  # sentences on what happened to the query since the batch before
 
     @property
@@ -76,26 +82,29 @@ class BatchSeen:
 
 @dataclass
 class Following:
-    """Follows a query: yields each of its committed batches once.
+    """Follower of a running query, which yields each of its committed batches once.
 
     It begins with the ``last`` restorable batches before the first listing.
     """
 
     path: str  # path of the checkpoint
     options: o.Options  # options of the run
-    last: int = 1  # number of batches before the first listing that are shown
-    _seen: int | None = None  # newest batch that was shown; None before the first listing
-    _query: str | None = None  # id of the query
-    _read: bool = False  # the state was replayed once
+    last: int = 1  # number of batches shown that were committed before the first listing
+    # number of the batch before the next one to show; None before the first listing
+    _seen: int | None = None
+    _query: str | None = None  # id of the query by the newest listing; None if it is not known
+    _read: bool = False  # True if the state was replayed once
     _failures: int = 0  # failed attempts in a row
     # error of the last attempt; None if it did not fail
     _last_error: OSError | OutpacedError | None = None
     _notes: list[str] = field(default_factory=list)  # notes for the next batch
-    # replay that is continued from batch to batch
+    # replay that is continued from batch to batch, so that only new files are read
     _followed: Followed = field(default_factory=Followed)
-    _doubts: opening.Listings = field(default_factory=opening.Listings)  # doubts of the listings
+    # problems of the listings so far that another listing may not confirm
+    _doubts: opening.Listings = field(default_factory=opening.Listings)
 
     def __post_init__(self) -> None:
+        """Prepare to open the checkpoint; raises NotACheckpointError if there is none."""
         self._open = opening.opener_of(self.path, self.options)
         self._engine = LocalEngine(self.options.workers)
 
@@ -116,9 +125,10 @@ class Following:
                 return
 
     def _look_patiently(self) -> Iterator[BatchSeen]:
-        """Yield the new batches; a failure is counted, and raised only at the last attempt.
+        """Yield the batches since the last call; count a failure and do not raise it.
 
-        FileNotFoundError is raised at once.
+        A failure is an OSError, which adds a note to the next batch, or an OutpacedError. It is
+        raised at :data:`PATIENCE` failures in a row, and FileNotFoundError at once.
         """
         try:
             for seen in self.look():
@@ -149,7 +159,7 @@ class Following:
             seen = self._judge(checkpoint, self._seen + 1)
             if self._is_sure(seen):
                 self._seen, self._notes, looks = seen.batch_id, [], opening.MORE_LOOKS
-                self._doubts.whole = False  # that was said of this batch
+                self._doubts.whole = False  # it was about this batch, and the next one is not read
                 yield seen
             elif looks:
                 looks -= 1
@@ -159,13 +169,14 @@ class Following:
                 raise OutpacedError(opening.OUTPACED_AGAIN, checkpoint.root)
 
     def list_now(self) -> Checkpoint:
-        """Return the checkpoint by a new listing, and note whether the query changed.
+        """Return the checkpoint by a new listing; note if the query was replaced or reset.
 
-        Raises NotACheckpointError, CheckpointError or OSError.
+        The first call also chooses the batch with which following begins. Raises
+        NotACheckpointError, CheckpointError, or OSError if a part could not be listed.
         """
         checkpoint = self._open()
         for problem in checkpoint.problems:
-            if problem.slug == STORAGE_SLUG:  # what was not seen is neither there nor gone
+            if problem.slug == STORAGE_SLUG:  # files that were not listed may exist or not
                 raise OSError(f"{problem.path}: {problem.message}")
         checkpoint.check_selection()
         newest = checkpoint.newest_version - 1
@@ -177,9 +188,10 @@ class Following:
         return checkpoint
 
     def _is_sure(self, seen: BatchSeen) -> bool:
-        """True if a batch has no doubt that an earlier listing did not have.
+        """Return True if a batch has no doubtful problem that no earlier listing had.
 
-        If it has one, its replay is dropped, and the next listing reads it again.
+        A problem is doubtful if another listing may not confirm it, such as a missing file. With
+        such a problem the replay is dropped, so that the batch is read again from the start.
         """
         is_complete = opening.restores(seen.run.checkpoint, seen.run.version)
         if not self._doubts.add(seen.run.problems(seen.facts), whole=is_complete):
@@ -188,7 +200,11 @@ class Following:
         return False
 
     def _pass_over(self, checkpoint: Checkpoint) -> None:
-        """Continue with the newest whole batch if the next batch can no longer be restored."""
+        """Skip to the newest restorable batch if the next batch can no longer be restored.
+
+        The next batch gets a note on the batches that are left out. Nothing changes if no later
+        batch can be restored.
+        """
         assert self._seen is not None
         first, newest = self._seen + 1, opening.newest_whole(checkpoint)
         if opening.restores(checkpoint, first + 1) or newest is None or newest - 1 <= first:
@@ -225,11 +241,14 @@ class Following:
             self._seen = newest
 
     def _judge(self, checkpoint: Checkpoint, batch: int) -> BatchSeen:
-        """Replay the state up to a batch and return the batch with its facts."""
+        """Replay the state up to ``batch``, and return the batch with its facts and the notes.
+
+        The replay continues from the batch before, so that only new files are read.
+        """
         run = Run.at(checkpoint, batch + 1, self.options, self._engine)
         tasks = run.tasks(FACTS)
         if self._read:
-            # A few deltas: how many bytes all files have would say nothing of the progress.
+            # Only a few deltas are read, so the bytes of all files would not show the progress.
             job = Job(self._followed, facts_schema(), list(map(work_of, tasks)))
             batches = self._engine.run(job)
         else:
@@ -270,7 +289,7 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
     stores: Annotated[t.Count, "Stores that the query has, one for each partition.", t.WIDE]
 
 
-# columns of findings that came or went
+# fields of a finding that are listed if it is new or gone
 _FINDING = (
     *("id", "severity", "certainty", "title", "cause"),
     *("operator_id", "store_name", "evidence"),
@@ -280,7 +299,10 @@ _Findings = Mapping[tuple[Any, ...], Finding]  # findings by id, operator and st
 
 
 def _check(parsed: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the command's options, as a sentence; None if nothing is."""
+    """Return the error in ``--interval`` or ``--for``, as a sentence; None if there is none.
+
+    ``parsed`` has the value of each option by its name.
+    """
     if parsed["interval"] <= 0:
         return "--interval has to be more than 0"
     try:
@@ -344,10 +366,10 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 
 
 def _begin(path: str, options: o.Options, last: int, pace: Pace | None) -> Following | None:
-    """Return the follower of the query at a path.
+    """Return a follower of the query at ``path``, which begins with the ``last`` batches.
 
-    With ``pace`` it waits for the checkpoint to appear, and returns None if the time is over
-    before.
+    With ``pace`` it waits for the checkpoint to appear, and returns None if the watch ends before.
+    Without ``pace`` nothing waits; NotACheckpointError is raised if the path is no checkpoint.
     """
     while True:
         try:
@@ -364,9 +386,10 @@ def _begin(path: str, options: o.Options, last: int, pace: Pace | None) -> Follo
 
 
 def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
-    """Return the report on a batch, and its findings for the next call.
+    """Return the report on a batch, and the findings of the batch for the next call.
 
-    ``earlier`` are the findings of the batch before.
+    ``earlier`` are the findings of the batch before, by id, operator and store; empty for the first
+    batch. The report names findings that are new, have another severity, or are gone.
     """
     judged = seen.run.judge(seen.facts)
     findings = findings_of(judged)

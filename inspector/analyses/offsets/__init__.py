@@ -43,9 +43,10 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.time_text import time_ms_text
 
-STARTING_OFFSETS = "starting-offsets"  # value of ``--as`` for options of a new query
+# value of ``--as`` that prints the options with which a new query starts
+STARTING_OFFSETS = "starting-offsets"
 
-# what the columns of records and files count
+# footnote of the report: what the columns of records and files count
 FOOTNOTE = (
     "Records are differences of offsets: a Kafka topic with transactions or compaction has fewer. "
     "Files are entries of the source's log. Other sources count neither."
@@ -53,19 +54,22 @@ FOOTNOTE = (
 
 
 def offset_rows(run: Opened) -> Iterator[OffsetRow]:
-    """Yield what each batch read of each source, newest batch first."""
+    """Yield a table row for what each batch read of each source, newest batch first."""
     positions = SourcePositions(run.checkpoint)
     yield from (source_row(positions, item) for item in positions.ranges())
 
 
-# positions as a table of data: of programs on Spark, and of SQL
+# table of data, for programs on Spark and for SQL, with the positions of each source by batch
 OFFSETS_DATA = driver_table(
     OffsetRow, "The positions of each source after each batch, newest batch first.", offset_rows
 )
 
 
 def _check(parsed: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the options together; None if nothing is."""
+    """Return an error if options of the command exclude each other, as a sentence; None if not.
+
+    ``parsed`` has the value of each option by its name.
+    """
     form = parsed.get("as")
     if parsed["batch"] is not None and parsed["at"] is not None:
         return "--batch and --at both choose a batch: give one of them"
@@ -146,7 +150,10 @@ def offsets(  # noqa: PLR0913 - the options of the command
 
 
 def _millis(text: str) -> int:
-    """Return epoch milliseconds of a time in RFC 3339, or of such a number; UTC by default."""
+    """Return the epoch ms that a text says: a time in ISO 8601, or a number of epoch ms.
+
+    A time without an offset is in UTC. Raises CheckpointError for any other text.
+    """
     if text.isdecimal() and len(text) <= 18:
         return int(text)
     try:
@@ -159,7 +166,10 @@ def _millis(text: str) -> int:
 
 
 def _subject(run: Opened) -> Subject:
-    """Return the subject of a report without problems of state files, which no offset needs."""
+    """Return the subject of a report without problems of stores and of files below ``state``.
+
+    No offset needs these files.
+    """
     relative = run.checkpoint.storage.relative
     problems = [
         problem
@@ -171,12 +181,13 @@ def _subject(run: Opened) -> Subject:
 
 @dataclass
 class _View:
-    """The positions of one checkpoint, for the reports of this command."""
+    """Positions of the sources of one checkpoint, and the reports of the command about them."""
 
-    run: Opened
-    source: str | None  # the one that was selected
+    run: Opened  # opened checkpoint
+    source: str | None  # number or name of the selected source; None for all sources
 
     def __post_init__(self) -> None:
+        """Prepare to read positions; raises CheckpointError if the selected source is unknown."""
         self.positions = SourcePositions(self.run.checkpoint)
         self.subject = _subject(self.run)
         if self.source is not None:
@@ -189,13 +200,20 @@ class _View:
                 raise CheckpointError(message, self.run.checkpoint.root)
 
     def ranges(self, newest: int | None = None) -> Iterator[SourceRange]:
-        """Yield what each batch read of the selected sources."""
+        """Yield what each batch read of each selected source, newest batch first.
+
+        It begins with the batch ``newest``; None begins with the newest of all.
+        """
         for item in self.positions.ranges(newest):
             if self.source in (None, item.source):
                 yield item
 
     def batch_ranges(self, batch: int) -> list[SourceRange]:
-        """Return what one batch read; CheckpointError if its entry is not there."""
+        """Return what one batch read of each selected source.
+
+        The list is empty if the entry of the batch cannot be read, or lacks the source. Raises
+        CheckpointError if the offset log has no entry of the batch.
+        """
         selected = [
             item
             for item in self.positions.batch_ranges(batch)
@@ -209,7 +227,10 @@ class _View:
         raise CheckpointError(message, self.run.checkpoint.root)
 
     def newest_batch(self, millis: int) -> int:
-        """Return the newest batch that was planned at a time or before (CheckpointError)."""
+        """Return the newest batch that was planned at ``millis`` (epoch ms) or before.
+
+        Raises CheckpointError if there is none.
+        """
         oldest: SourceRange | None = None
         for item in self.positions.ranges():
             if item.timestamp_ms is not None:
@@ -228,7 +249,10 @@ class _View:
         notes: Sequence[str] = (),
         footnotes: Sequence[str] = (),
     ) -> Report:
-        """Return a report; problems of rows that are read later are added to it."""
+        """Return the report with these tables; its summary has the number of batches in the log.
+
+        Problems of rows that are read while the report is written are added to it then.
+        """
         known = list(self.positions.entries)
         newest = {"newest_planned_batch": known[-1] if known else None, "batches": len(known)}
         return self.subject.report("offsets", tables, newest, notes=notes, footnotes=footnotes)
@@ -236,7 +260,12 @@ class _View:
     # --- all batches, or one -----------------------------------------------------------------
 
     def listed(self, batch: int | None, limit: int, *, by_partition: bool) -> Report:
-        """Return what each batch read, or one batch."""
+        """Return the report on what each batch read of each source, newest batch first.
+
+        ``batch`` is the only batch that is listed; None lists all. A ``limit`` other than 0 lists
+        at most that number of rows. ``by_partition`` gives each partition, shard, file or table
+        version a row.
+        """
         items: Iterable[SourceRange]
         items = self.ranges() if batch is None else self.batch_ranges(batch)
         if by_partition:
@@ -263,7 +292,7 @@ class _View:
         return self.report((table,), footnotes=(FOOTNOTE,))
 
     def _add_problems(self) -> None:
-        """Add the problems of the entries that were read to the report, each once."""
+        """Add the problems of the log entries that were read so far to the report, each once."""
         known = set(self.subject.problems)
         added = dict.fromkeys(self.positions.all_problems())
         self.subject.problems.extend(problem for problem in added if problem not in known)
@@ -274,10 +303,11 @@ class _View:
         self._add_problems()
 
     def _partition_rows(self, items: Iterable[SourceRange], limit: int) -> Iterator[OffsetRow]:
-        """Yield a row for each partition; files come last.
+        """Yield a row for each partition in ``items``, newest batch first; files come last.
 
-        The log of a source of files is read from its oldest entry on, and so are its rows. With a
-        limit the newest files are kept, and come newest first.
+        A source of files has a row for each file, oldest first, because its log is read from its
+        oldest entry on. With a ``limit`` other than 0 only that number of newest files of a source
+        have a row, newest first.
         """
         file_ranges: dict[str, list[SourceRange]] = {}
         count = 0
@@ -310,7 +340,11 @@ class _View:
     # --- the batch that read a position ------------------------------------------------------
 
     def found(self, sought: Sought, limit: int) -> Report:
-        """Return which batch read a position, of each source that can have it."""
+        """Return the report on which batch read the position or file ``sought``.
+
+        It has answers for each source that can have it. A ``limit`` other than 0 keeps at most that
+        number of answers.
+        """
         searches: dict[str, PositionSearch] = {}
         file_ranges: dict[str, list[SourceRange]] = {}
         for item in self.ranges():
@@ -330,7 +364,12 @@ class _View:
     # --- where a new query begins ------------------------------------------------------------
 
     def starting(self, batch: int | None, limit: int) -> Report:
-        """Return the options of a new query, after the last committed batch by default."""
+        """Return the report on the options with which a new query starts after ``batch``.
+
+        None stands for the last committed batch. The files that file sources have read are listed
+        too, at most ``limit``; 0 lists all. Raises CheckpointError if no batch was committed, or
+        there is no such batch.
+        """
         logs = self.run.checkpoint.logs
         newest = max(self.positions.entries, default=None)
         last_batch = batch if batch is not None else logs.last_committed
@@ -371,7 +410,11 @@ class _View:
         return self.report(tables, notes=notes)
 
     def _read_files(self, items: Iterable[SourceRange]) -> Iterator[ReadFileRow]:
-        """Yield the files that the sources have read up to the ends of their ranges, log by log."""
+        """Yield a row for each file that the file sources in ``items`` have read, oldest first.
+
+        The files are those of all batches up to the end of each item. One source comes after the
+        other.
+        """
         for item in items:
             newest = entry_of(item.end)
             for file in self.positions.log(item.source).files():
@@ -404,7 +447,12 @@ class _View:
         return EXACT if last_batch == committed == newest else AGAIN
 
     def _start_notes(self, last_batch: int, newest: int | None) -> Iterator[str]:
-        """Yield what a user has to know before a new query begins."""
+        """Yield the sentences that a user has to know before a new query begins.
+
+        They are about batches after ``last_batch`` whose rows are read again or left out, the state
+        that is lost, and the new checkpoint. ``newest`` is the newest planned batch; None if there
+        is none.
+        """
         checkpoint = self.run.checkpoint
         logs, root = checkpoint.logs, checkpoint.root
         committed = logs.last_committed
@@ -446,7 +494,10 @@ def _count_files(files: Iterable[ReadFileRow]) -> tuple[int, int | None]:
 
 
 def _state_notes(subject: Subject) -> Iterator[str]:
-    """Yield a note on the state that a new query begins without; none if no operator has state."""
+    """Yield one sentence on the state that a new query begins without, with its bytes.
+
+    Nothing is yielded if the query has no stateful operator.
+    """
     operators = subject.checkpoint.operators
     if operators:
         names = ", ".join(f"{item.operator_id} ({item.name})" for item in operators)

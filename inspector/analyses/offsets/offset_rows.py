@@ -10,21 +10,29 @@ from inspector.checkpoint.source_kinds import DELTA, Counted, Kind, Part, Positi
 from inspector.discovery.source_positions import SourcePositions, SourceRange
 from inspector.render import tabular as t
 
-_MOST_VERSIONS = 1_000  # versions of a table that one batch read and that have a row each
+# most versions of a Delta table that one batch read and that have a row each; if there are more,
+# the batch has one row
+_MOST_VERSIONS = 1_000
 
+# type of the columns that name a source
 Source = Annotated[t.Text, "The source: its place among the sources, from 0, or its name."]
+# type of the columns with the kind of a source
 SourceKind = Annotated[
     t.Text,
     "What wrote the offset, by its form: `kafka`, `files`, `delta` and so on; `number` for `rate` "
     "and `socket`, `unknown` for any other.",
 ]
+# type of the columns with the position of a source, or of its partition, before a batch
 Start = Annotated[
     t.Text,
     "The position before the batch; null if it is not recorded. A Kafka offset is that of the next "
     "record.",
 ]
+# type of the columns with the position of a source, or of its partition, after a batch
 End = Annotated[t.Text, "The position after the batch; null as long as the source has none."]
+# type of the columns with the time at which a batch was planned
 Planned = Annotated[t.TimeMs, "When the batch was planned, from the offset log."]
+# type of the columns that say if a batch is committed
 IsCommitted = Annotated[t.Flag, "Whether the batch's commit is in the log."]
 
 
@@ -119,7 +127,7 @@ class ReadFileRow(t.Row, table="read_files", empty="no source of files"):
 
 
 def source_row(positions: SourcePositions, item: SourceRange) -> OffsetRow:
-    """Return the row of one batch and source."""
+    """Return the row on what one batch read of one source, with its records or files if known."""
     return OffsetRow(
         batch_id=item.batch_id,
         source=item.source[:NAME_CHARS],
@@ -134,7 +142,11 @@ def source_row(positions: SourcePositions, item: SourceRange) -> OffsetRow:
 
 
 def part_rows(item: SourceRange, end: Position) -> Iterator[OffsetRow]:
-    """Yield the rows of one batch and source, one for each of its partitions."""
+    """Yield the rows on what one batch read of one source, one for each partition or shard.
+
+    ``end`` is the position of the source after the batch. A batch of a Delta table has a row for
+    each table version that it read, if they are known.
+    """
     shared: dict[str, Any] = {
         "batch_id": item.batch_id,
         "source": item.source[:NAME_CHARS],
@@ -170,7 +182,11 @@ def _difference(kind: Kind, unit: Counted, start: Part | None, end: Part) -> int
 
 
 def _versions(kind: Kind, start: Part | None, end: Part) -> list[str]:
-    """Return the table versions that a batch read; none if they are not known, or too many."""
+    """Return the names of the versions of a Delta table that a batch read, as ``version 7``.
+
+    ``start`` and ``end`` are the positions before and after the batch. The list is empty for other
+    kinds of source, if a position is not known, and for more than :data:`_MOST_VERSIONS`.
+    """
     if kind is not DELTA or start is None or start.order is None or end.order is None:
         return []
     candidates = range(start.order[0], end.order[0] + 1)

@@ -22,7 +22,10 @@ from inspector.discovery.starting_offsets import snapshot_of
 
 
 def entry_of(position: Position | None) -> int | None:
-    """Return the number of the newest entry of a file source's log at a position."""
+    """Return the number of the newest entry of a file source's log that a position names.
+
+    None without a position, for other kinds of source, and if the position has no number.
+    """
     if position is None or position.kind is not FILES:
         return None
     order = position.parts[0].order
@@ -32,7 +35,11 @@ def entry_of(position: Position | None) -> int | None:
 def files_of(
     positions: SourcePositions, source: str, ranges: Sequence[SourceRange]
 ) -> Iterator[tuple[SourceFile, SourceRange]]:
-    """Yield the files of a source with the batch that read each, oldest entry first."""
+    """Yield (file, range of the batch that read it) for the files of a file source, oldest first.
+
+    ``ranges`` has what each batch read of the source. Files that no batch among these is known to
+    have read are left out.
+    """
     ends = sorted(
         (entry, -item.batch_id, item)
         for item in ranges
@@ -49,14 +56,23 @@ def files_of(
 
 
 def reads_files(item: SourceRange) -> bool:
-    """Return whether a batch moved its source of files, as far as the log shows it."""
+    """Return True if a batch read files of a file source, or if the log does not show it.
+
+    It read files if the source's offset changed. The log does not show it if the offset before the
+    batch or after it is not known.
+    """
     return item.start is None or item.end is None or item.start.raw != item.end.raw
 
 
 def found_files(
     positions: SourcePositions, source: str, ranges: Sequence[SourceRange], name: str
 ) -> list[FoundRow]:
-    """Return the rows of a file that a source may have read, by its name or by its whole path."""
+    """Return the answers to which batch of a file source read the file ``name``.
+
+    The name is a whole path, or its last segments. There is a row for each file with the name: the
+    batch that read it, or that it is earlier or later than the batches in ``ranges``. If the log
+    names no such file, one row has the answer ``absent``.
+    """
     matching = [file for file in positions.log(source).files() if _has_name(file, name)]
     shared: dict[str, Any] = {"source": source[:NAME_CHARS], "kind": FILES.name}
     if not matching:
@@ -85,7 +101,7 @@ def found_files(
 
 
 def _has_name(file: SourceFile, name: str) -> bool:
-    """Return whether a name is the path of a file, or the last segments of it."""
+    """Return True if ``name`` is the path of a file, or the last segments of that path."""
     return file.path == name or file.path.endswith(f"/{name.lstrip('/')}")
 
 
@@ -107,17 +123,25 @@ def _found_row(item: SourceRange, partition: str | None) -> FoundRow:
 
 
 class PositionSearch:
-    """Looks for a position in the ranges of one source, which come newest batch first."""
+    """Search for the batches of one source that read a position.
+
+    :meth:`add` takes what each batch read, newest batch first; :meth:`rows` has the answers.
+    """
 
     def __init__(self, sought: Sought) -> None:
+        """Begin a search for the position ``sought``, as the user named it."""
         self._sought = sought
         self._found: list[FoundRow] = []
-        self._newest: SourceRange | None = None  # the newest one that has the partition
-        self._later: SourceRange | None = None  # the oldest one that ended after the position
-        self._earlier: SourceRange | None = None  # the newest one that ended before it
+        self._newest: SourceRange | None = None  # range of the newest batch with the partition
+        self._later: SourceRange | None = None  # oldest range that ended after the position
+        self._earlier: SourceRange | None = None  # newest range that ended before the position
 
     def add(self, item: SourceRange, end: Position) -> None:
-        """Add what a batch read of the source, and where the source was after it."""
+        """Add what a batch read of the source; ``end`` is where the source was after it.
+
+        Nothing is added if a newer batch ended before the position, or if the batch does not have
+        the partition of the position.
+        """
         order = self._sought.order
         if order is None or self._earlier is not None:
             return
@@ -127,7 +151,7 @@ class PositionSearch:
             self._compare(item, end.kind, part, order)
 
     def _compare(self, item: SourceRange, kind: Kind, part: Part, order: tuple[int, ...]) -> None:
-        """Compare the position with what a batch read of one part, and keep what that says.
+        """Compare the position, ``order``, with what a batch read of one part of the source.
 
         A batch that read it is added to the found rows. Otherwise ``item`` is the newest that ended
         before the position, or the oldest so far that ended after it. Nothing is kept of a part
@@ -153,8 +177,8 @@ class PositionSearch:
         """Return the answers to which batch read the position.
 
         There is a row for each batch that read it, or will read it if it was only planned. If there
-        is none, one row has the batches before and after the position, as far as the log has them.
-        The row has the answer ``absent`` if there is neither. Empty if no batch has the partition.
+        is none, one row has the batches before and after the position, if the log has them. The row
+        has the answer ``absent`` if there is neither. Empty if no batch has the partition.
         """
         if self._found or self._newest is None:
             return self._found
@@ -181,7 +205,7 @@ class PositionSearch:
 
 
 def answer(row: FoundRow, sought: str) -> str:
-    """Return a row as a sentence."""
+    """Return an answer as a sentence; ``sought`` is the position or file as the user named it."""
     source = f"source {row.source} ({row.kind})"
     sentences = {
         "read": f"Batch {row.batch_id} read {sought} of {source}.",
