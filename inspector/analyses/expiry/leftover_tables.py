@@ -255,9 +255,10 @@ class LeftoverWords:
         batch made. A key of a store without a schema becomes None, unless keys are redacted.
         """
         self._names, self._now, self._clocks = names, timestamps, clocks
-        self._unknown = RowWords(None, redact)
+        self._unknown = RowWords(None, redact)  # decoder for stores without a schema
+        # store -> decoder of its keys
         self._keys = {group: RowWords(schema, redact) for group, schema in keys.items()}
-        self._show_hex = redact is Redact.NONE
+        self._show_hex = redact is Redact.NONE  # rows have ``key_hex``
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, redact: Redact) -> LeftoverWords:

@@ -251,6 +251,7 @@ def _story(
     ids = {name: first[name] for name in names}
 
     def line(version: int, event: str, threshold: int | None, meaning: str) -> KeyStoryRow:
+        """Return the row on one event in the batch of a version, with the key's present time."""
         times: dict[str, Any] = {"clock_ms": narrator.clock_ms, "threshold_ms": threshold}
         return KeyStoryRow(batch_id=version - 1, **ids, event=event, **times, what=meaning)
 

@@ -210,7 +210,10 @@ def bytes_chart(judged: Judged) -> BarChart:
 
 
 def _largest_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return (name, sum of its amounts), the largest sum first; equal sums by name."""
+    """Return the sum of the amounts of each name, as pairs, the largest sum first.
+
+    Names with equal sums are in alphabetical order.
+    """
     return sorted(sum_by_key(amounts).items(), key=lambda item: (-item[1], item[0]))
 
 

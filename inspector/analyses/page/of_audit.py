@@ -150,7 +150,11 @@ NEVER_KNOWN = (  # sentences of the page on what no checkpoint shows
 
 
 def unknown_here(judged: Judged) -> Iterator[str]:
-    """Yield sentences on what this checkpoint does not show."""
+    """Yield sentences on what this checkpoint does not show.
+
+    They are about older batches, the clock and watermark of the judged batch, expiry rules, schemas
+    and timers.
+    """
     checkpoint, facts = judged.checkpoint, judged.facts
     first = lt.proof_window(judged).get("proof_from_batch")
     if first:

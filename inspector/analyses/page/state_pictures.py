@@ -187,7 +187,7 @@ _STRIP_NOTE = "Exact. Puts are those of all versions whose changes can be read."
 
 
 def expiry_histograms(judged: Judged, store: StoreName | None = None) -> list[TimeHistogram]:
-    """Return a histogram for each store of the times when its rows expire, with the clock now.
+    """Return a histogram for each store of the times when its rows expire, and the judged clock.
 
     There are two histograms for timers whose clock is not known, and none for a store whose rows
     never expire. ``store`` selects one store. Needs facts on expiry. Returns at most
@@ -224,7 +224,7 @@ def expiry_histograms(judged: Judged, store: StoreName | None = None) -> list[Ti
 def growth_line(
     judged: Judged, findings: Sequence[Finding], verdict: Verdict | None = None
 ) -> MarkedLine:
-    """Return a line of the row bytes of all stores over batches, with marks on it.
+    """Return a line chart of the row bytes of all stores over batches, with marks on the line.
 
     Marks are errors and warnings, and the growth of ``verdict``. A finding about leftover rows is
     marked where the oldest of them expired, growth where it begins, any other finding at the

@@ -84,7 +84,8 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
 def metrics_of(judged: Judged, verdict: verdicts.Verdict) -> dict[str, Value]:
     """Return the numbers of an audit that gates and monitoring watch, by name of the metric.
 
-    A number is None if it is not known.
+    They are those of the verdict, and the bytes of state files and of leftovers, and the watermark
+    lag in ms. A number is None if it is not known.
     """
     return values_of(
         verdict,
@@ -162,10 +163,11 @@ class _State:
             n: versions[version] for n, versions in judged.facts.by_store(version).items()
         }
         self.heaps = Counter(heap_by_store(judged))  # store -> estimated heap bytes
-        self.layout = object_layout(self.checkpoint, version)
+        self.layout = object_layout(self.checkpoint, version)  # sizes of objects on the heap
         rows, row_bytes, heap = self._together(self.stores)
         counters = self._together(n for n in self.stores if n.store_name in COUNT_STORES)[0]
         has_heap = self.checkpoint.provider.keeps_maps
+        # sums of all stores; the heap is None if the provider keeps no maps on it
         self.size = verdicts.StateSize(rows, row_bytes, heap if has_heap else None, counters)
 
     def _together(self, names: Iterable[StoreName]) -> tuple[int, int, int]:

@@ -1,8 +1,8 @@
 """Tables that Spark's executors can compute: for DataFrames and for Spark's data source.
 
-The module of an analysis declares them by ``store_table`` (typed rows of a store), ``fact_table``
-(rows made of a partition's facts, where its files are read) or :func:`driver_table` (rows of the
-driver).
+The module of an analysis declares them by one of three functions. ``store_table`` is for typed rows
+of a store, ``fact_table`` for rows made of a partition's facts where its files are read, and
+:func:`driver_table` for rows that the driver makes.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def driver_table(
     schema = pa.schema(columns_of(columns))
 
     def plan(path: str | Opened, chosen: Options, _: TableOptions) -> TablePlan:
+        """Open the checkpoint, make all rows, and return the plan with tasks that hold them."""
         run = Opened.start(path, chosen)
         work = tuple(map(Work, batch_specs(schema, columns, map(values, rows(run)))))
         return TablePlan(schema, run_batches, work, run)

@@ -211,8 +211,11 @@ def analysis(**declared: Any) -> Callable[[F], F]:
     """
 
     def declare(function: F) -> F:
+        """Return the function with its declaration in the attribute ``analysis``."""
+
         @functools.wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Any:
+            """Call the function, after a check of its options."""
             bound = bind(*arguments, **keywords).arguments
             if bound.get("options") is not None:
                 declaration.accept(bound["options"], bound.get("path"))

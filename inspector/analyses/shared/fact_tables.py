@@ -137,6 +137,7 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
     """
 
     def plan(path: str | Opened, chosen: Options, table_options: TableOptions) -> TablePlan:
+        """Return the plan with a task for each partition; without any, with the problems alone."""
         run, mode = Run.start(path, chosen), table_options.mode
         if not by_key and (run.options.keys or run.options.where):
             raise CheckpointError(f"the table {name} has no keys, so that key and where do not fit")
@@ -157,10 +158,12 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
         return TablePlan(schema, run_fact_table, work, run)
 
     def schema(path: str | Opened, chosen: Options, table_options: TableOptions) -> pa.Schema:
+        """Return the schema of the table of a checkpoint."""
         keys = key_schema(Run.start(path, chosen), table_options) if by_key else None
         return table.batch_schema(table_options.mode, keys)
 
     def key_schema(run: Run, table_options: TableOptions) -> str | None:
+        """Return the schema of all keys as StructType JSON; None if keys are to be JSON."""
         shown = run.options.redact in (None, Redact.NONE)
         return _common_key_schema(run) if by_key and shown and not table_options.json_keys else None
 

@@ -43,7 +43,7 @@ class Outcome(Generic[T]):
 
 @dataclass(frozen=True)
 class Audited(Found):
-    """A checkpoint whose report exists already; ``run`` is used in place of a run."""
+    """A checkpoint whose report exists already, so that it is not opened."""
 
     run: Recalled | None = None  # report of the checkpoint, in place of a run
 
@@ -184,6 +184,7 @@ class _Fleet(Generic[T]):
         """Prepare the runs of ``make``; ``at_once`` is the number of runs at the same time."""
         self._engines, self._options = engines, options
         self._make, self._at_once = make, at_once
+        # number of checkpoints that are done, that are known so far, and of all (0: not known yet)
         self._done = self._found = self._total = 0
 
     def measure(self) -> Measure:

@@ -127,6 +127,7 @@ def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
     share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
 
     def count(task: Task) -> int:
+        """Return the number of key ranges of one task."""
         if task.file_bytes < SPLIT_BYTES or any(store.timeout_kinds for store in task.stores):
             return 1
         # Rounded: a partition that is a little larger than its share is worth no second pass.

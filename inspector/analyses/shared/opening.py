@@ -281,7 +281,7 @@ class Opened:
         stays. Another version stays if every store can still restore it; otherwise the newest
         version replaces it. If the new listing has doubts that no earlier one had, the run changes
         to the newest version that every store can restore, if there is one. New doubts that are
-        left are replaced by the problem that the query is faster.
+        left are replaced by the problem that the query removes files faster than they can be read.
         """
         assert self.reopen is not None
         checkpoint, previous = self.reopen(), self.version
@@ -315,9 +315,9 @@ class Opened:
         return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
 
     def check_lasting(self) -> None:
-        """Raise OutpacedError if the listing shows that the query removes files faster.
+        """Raise OutpacedError if the query removes files faster than they can be listed.
 
-        That is so if each new listing lacked other files.
+        The listing then has that problem, because each repeated listing lacked other files.
         """
         for problem in self.listed:
             if problem.slug == OUTPACED_SLUG:

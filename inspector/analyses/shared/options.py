@@ -1,4 +1,4 @@
-"""The options that analyses share, declared once, and the groups in which analyses accept them."""
+"""The options that analyses share, and the groups of them that analyses accept."""
 
 from __future__ import annotations
 
@@ -171,42 +171,60 @@ _HELP = {  # help texts of the shared options, by fields of :class:`Options`
 class Options:
     """Options that analyses share; every field has the default of the command line.
 
-    What a field means is the help of its option. Of ``batch`` and
-    ``state_version`` the newest committed one counts if neither is given; ``memory_limit`` is in
-    bytes; ``storage_options`` may hold credentials; ``redact`` None is the analysis' own default.
+    The help of an option on the command line also describes its field here.
     """
 
+    # options of the storage's driver, by name; they may hold credentials
     storage_options: Annotated[Mapping[str, str], Option(metavar="KEY=VALUE")] = field(
         default_factory=dict, repr=False
     )
+    # format of the state files of an unknown state store provider; None if the provider is known
     provider_format: Annotated[Literal["hdfs", "rocksdb"] | None, Option()] = None
+    # batch after which the state is read; None for that of ``state_version``, or without it for the
+    # newest committed one
     batch: Annotated[int | None, Option(minimum=0, source="batchId")] = None
-    state_version: Annotated[int | None, Option(minimum=0)] = None
+    state_version: Annotated[int | None, Option(minimum=0)] = None  # batch + 1; None as for batch
+    # id of the only operator that is read; None for all
     operator_id: Annotated[int | None, Option(minimum=0, flag="--operator")] = None
+    # name of the only store that is read; None for all
     store_name: Annotated[str | None, Option(flag="--store")] = None
+    # id of the only partition that is read; None for all
     partition_id: Annotated[
         int | None, Option(minimum=0, flag="--partition", source="snapshotPartitionId")
     ] = None
+    # redaction of keys and values; None for the default of the analysis
     redact: Annotated[Redact | None, Option()] = None
+    # number of partitions read at the same time in this process; None for the number of cores
     workers: Annotated[int | None, Option(minimum=1)] = None
+    # memory of this process, or of each Python worker on Spark, in bytes; None for no limit
     memory_limit: Annotated[int | None, Option(size=True)] = None
+    # options of the engine, which reads the files; by default in this process
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
+    # clock of group-state timeouts; None if the files have to show it
     timeout_kind: Annotated[TimeoutKind | None, Option()] = None
+    # fields that carry the watermark where no schema marks them
     event_time_fields: Annotated[tuple[str, ...], Option(metavar="[OP=]FIELD")] = ()
+    # expiry rules of operators, as texts
     operator_rules: Annotated[tuple[str, ...], Option(metavar="OP[:STORE]=RULE")] = ()
+    # how long sides of joins keep their rows behind the watermark, as texts
     join_retention: Annotated[tuple[str, ...], Option(metavar="[OP:]SIDE=DURATION")] = ()
+    # key, or conditions on its fields, of the only rows that are read; empty for all rows
     key: Annotated[str | tuple[str, ...], Option(metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH")] = ()
+    # conditions on the fields of the only rows that are read; empty for all rows
     where: Annotated[tuple[str, ...], Option(metavar="'FIELD OP VALUE'")] = ()
+    # schemas of stores' keys, in place of those of the checkpoint
     key_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
+    # schemas of stores' values, in place of those of the checkpoint
     value_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
+    # thresholds of findings, by name; defaults for all others
     thresholds: Annotated[Mapping[str, str | float], Option(metavar="NAME=VALUE")] = field(
         default_factory=dict
     )
-    cache: Annotated[str | None, Option(metavar="DIR")] = None
+    cache: Annotated[str | None, Option(metavar="DIR")] = None  # folder of cached reports, or None
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Values of ``key`` as a tuple."""
+        """Values of ``key`` as a tuple; empty if no key is given."""
         return (self.key,) if isinstance(self.key, str) else tuple(self.key)
 
 

@@ -72,12 +72,13 @@ class ReportCache:
         assert options.cache is not None
         if options.engine.io == HADOOP:
             raise EngineError("--cache compares listings made by fsspec, got --io hadoop")
-        self.is_root = is_root
+        self.is_root = is_root  # True if the path is known to be a checkpoint's root
         self._path, self._options, self._folder = path, options, options.cache
-        self._name = _name_of(path, _choices(options))
-        self._tree: Tree | None = None
+        self._name = _name_of(path, _choices(options))  # name of the entry in the cache
+        self._tree: Tree | None = None  # listing of :meth:`recall`, until :meth:`look` returns it
+        # hash of the last listing; None if there is none, or a file may change without a trace
         self._listing: str | None = None
-        self._looks = 0
+        self._looks = 0  # number of calls of :meth:`look`
 
     def recall(self) -> Report | None:
         """Return the kept report, with a note, if no file of the checkpoint has changed, else None.
@@ -195,7 +196,7 @@ def kept_reports(options: Options) -> Callable[[str], bool]:
 
 
 def _name_of(path: str, choices: tuple[Any, ...]) -> str:
-    """Return the name of the cache entry for a path and the values of options."""
+    """Return the name of the cache entry for a path and the values of options (``choices``)."""
     return repr((FORMAT, path, choices))
 
 

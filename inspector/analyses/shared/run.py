@@ -97,10 +97,10 @@ class Run(Opened):
     ) -> Iterator[pa.RecordBatch]:
         """Run ``function`` over ``work`` on the engine of the run, and yield its fact batches.
 
-        :meth:`map` makes the work items from tasks; other items may have specs of any kind.
-        ``function`` gets batches of specs.
-        ``merge`` reduces the number of results by merging them; None yields them as they are.
-        Shows the progress. Raises NotEnoughMemoryError in place of MemoryError.
+        :meth:`map` makes the work items from tasks; other items may have specs of any kind, of
+        which ``function`` gets batches. ``merge`` reduces the number of results by merging them;
+        None yields them as they are. Shows the progress. Raises NotEnoughMemoryError in place of
+        MemoryError.
         """
         batches = self.engine.run(Job(function, facts_schema(), work, merge))
         read = _reading(sum(task.weight for task in work))

@@ -114,6 +114,7 @@ def _newest_alone(task: Task) -> Task:
     files_of = provider_by_name(task.provider).files_of
 
     def trim(store: StoreTask) -> StoreTask:
+        """Return the store without the older files; unchanged if it lacks a file."""
         with suppress(exceptions.MissingVersionError):
             base = chain_for(files_of(store.files), task.version).base
             first = (base.version if base else None) or 0

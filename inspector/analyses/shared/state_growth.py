@@ -28,8 +28,8 @@ class Point:
     version: int  # state version
     time_ms: int  # processing time of its batch, epoch ms
     rows: int  # live rows; exact
-    bytes: int  # their row bytes; exact
-    heap_bytes: int  # an estimate
+    bytes: int  # row bytes of the live rows; exact
+    heap_bytes: int  # estimated heap bytes
     new_rows: int | None  # rows new since the version before; None if that version is unknown
     removed_rows: int | None  # rows removed since the version before; None if that is unknown
 

@@ -86,8 +86,8 @@ def object_layout(
     """Return the layout of objects in the executors' JVM, for estimates of the heap.
 
     ``spark`` is by default the release that the confs of ``version`` show, or else ``NEWEST``:
-    Spark 3.2 and later wrap each map, and Spark 4.2 and later each value.
-    Raises CheckpointError for a Spark that is unknown, or other values that do not fit.
+    Spark 3.2 and later wrap each map, and Spark 4.2 and later each value. Raises CheckpointError if
+    ``spark`` is no version such as ``4.3.0``.
     """
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     spark = spark or spark_of(checkpoint, version) or NEWEST
@@ -100,8 +100,8 @@ def object_layout(
 def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
     """Return the oldest Spark release that records the confs of the batch that made a version.
 
-    The confs of another batch replace those of a batch that the log lacks. Returns None without any
-    confs. No file names the Spark that wrote it, but the offset log records more confs in each
+    If the log lacks the batch, the confs of the first batch in it are used. Returns None without
+    any confs. No file names the Spark that wrote it, but the offset log records more confs in each
     release.
     """
     batch = checkpoint.logs.confs.get(BatchId(version - 1))

@@ -53,9 +53,10 @@ class HashedKeys:
     def __init__(self, options: Options, notes: list[str]) -> None:
         """Watch the hashes in ``key`` and ``where`` of the options; ``notes`` gets the messages."""
         hashes = KeyFilter(options.keys, options.where).hashes
+        # hash that the user gave -> full hashes of the keys that it fits, in their order
         self._found: dict[str, dict[str, None]] = {text: {} for text in hashes}
         self._notes = notes
-        self._place: dict[str, int] = {}
+        self._place: dict[str, int] = {}  # hash that the user gave -> index of its note
 
     def watch(self, batches: Iterable[pa.RecordBatch]) -> Batches:
         """Yield the batches unchanged, and record which keys of their column ``key`` fit each hash.
@@ -100,7 +101,10 @@ HELD_BYTES = 32 << 20
 
 
 def table_name(store: StoreName) -> str:
-    """Return ``operator-0.default``: the name of a store's table, and of its file in an export."""
+    """Return the name of a store's table, and of its file in an export: ``operator-0.default``.
+
+    It has the operator id and the store name.
+    """
     return f"operator-{store[0]}.{store[1]}"
 
 
@@ -187,7 +191,10 @@ def looking_by(
         return look
 
     def fetch_and_look(task: TaskT, read: Callable[[TaskT], Batches]) -> Batches:
+        """Read a task as ``look`` does, with its files fetched by the reader."""
+
         def read_files(task: TaskT) -> Batches:
+            """Fetch the files of a task, and yield the batches of ``read``."""
             with reader.files_of(task.to_json()):
                 yield from read(task)
 
@@ -232,6 +239,7 @@ def _stream(run: Run, tasks: Sequence[Task], read: Callable[[Task], Batches]) ->
     look = looking(run)
 
     def function(batches: Iterable[pa.RecordBatch]) -> Batches:
+        """Yield the batches of the tasks whose specs are in ``batches``."""
         for task in tasks_in(batches):
             yield from look(task, read)
 
@@ -254,6 +262,7 @@ def hold_batches(
     """
 
     def begin() -> tuple[list[pa.RecordBatch], Batches]:
+        """Return the batches that are read now, and an iterator over the others."""
         held, held_rows, held_bytes = list[pa.RecordBatch](), 0, 0
         batches = batches_of()
         for batch in batches:
@@ -397,6 +406,7 @@ def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> Sto
     file_bytes = sum(task.task.file_bytes for task in tasks)
 
     def batches() -> Batches:
+        """Yield the batches that have rows; problems are added to those of the table."""
         run.check_lasting()
         read = partial(typed_rows.run_typed_rows, look=looking(run))
         for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):

@@ -69,10 +69,13 @@ class StoreWords:
 
     def __init__(self, checkpoint: Checkpoint, redact: Redact = Redact.NONE) -> None:
         """Prepare decoders for the stores of a checkpoint, with this redaction."""
+        # decoder for stores without a schema; and redaction of rows
         self._unknown, self.redact = RowWords(None, redact), redact
         folder = checkpoint.storage.full_path
+        # operator id -> path of its folder
         self._folders = {o.operator_id: folder(o.layout.directory) for o in checkpoint.operators}
         schemas = store_schemas(checkpoint).items()
+        # store -> decoder of its keys, and of its values
         self._keys = {name: RowWords(schema.key, redact) for name, schema in schemas}
         self._values = {
             name: RowWords(widen_timeout(schema.value), redact) for name, schema in schemas
@@ -168,7 +171,7 @@ def row_chunks(
 def add_problems(new: Iterable[Problem], problems: list[Problem]) -> None:
     """Add new problems to ``problems``.
 
-    A problem without a path is left out if its kind is already reported for the store.
+    A problem without a path is left out if ``problems`` has one with its slug and store.
     """
     for problem in new:
         places = ((known.slug, known.store) for known in problems)
