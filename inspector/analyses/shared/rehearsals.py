@@ -23,9 +23,11 @@ from inspector.sparktypes import StructField
 
 TIMEOUT = "timeoutTimestamp"  # field of a group state's value that holds its timer, epoch ms
 EXPIRY = "expiryTimestampMs"  # field of the key of a timer of transformWithState, epoch ms
-# one year: a watermark that is older shows that timers near the clock follow processing time
+# one year, in ms: timers that are later than the first batch's processing time follow processing
+# time if the watermark is further behind that time
 YEAR_MS = 365 * 24 * 3_600_000
-# one day: rows of a join that stay so long behind the watermark are taken to stay by its time range
+# one day, in ms: a row of a join that is further behind the watermark and stays shows that the join
+# keeps rows
 DAY_MS = 24 * 3_600_000
 # unit of watermarks: a join's time range is known exactly if it is open by no more ms
 RANGE_MS = 1
@@ -49,7 +51,8 @@ class Coverage:
     read_back: frozenset[int] = frozenset()
     # ids of operators that fired a timer, evicted a row, or kept one that the watermark had passed
     fired: frozenset[int] = frozenset()
-    # ids of operators that set a timer, or whose rows the watermark removes by hidden logic
+    # ids of operators that set a timer, or whose rows the watermark removes by logic that no schema
+    # shows
     timed: frozenset[int] = frozenset()
     # ids of joins whose time range is not known exactly -> the distances that bound it
     open_ranges: Mapping[int, Distances] = field(default_factory=dict)
