@@ -108,7 +108,11 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
 
 
 def class_table(judged: Judged) -> t.Table:
-    """Return the table of leftovers counted by store, class and certainty."""
+    """Return the table that counts leftovers by store, class and certainty.
+
+    Leftovers that expired before the readable versions have rows of their own, without a batch. The
+    bytes of state files and of the heap are estimates. The table has no rows without leftovers.
+    """
     checkpoint = judged.checkpoint
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = defaultdict(list)
     for observed in judged.facts.totals:
@@ -165,11 +169,12 @@ class UndecidedKeyRow(LeftoverRow, table="undecided_keys"):
     last_put_batch: t.LastPutBatch | None
 
 
-# advice on keys that the kind of timeout decides
+# advice in the column ``decided_by`` on keys that are undecided for lack of their timers' clock
 _KIND = "--timeout-kind event or --timeout-kind processing, as the query has it"
-# advice on keys that older versions decide
+# advice in the column ``decided_by`` on keys that older versions would decide
 _HISTORY = "a longer history, which spark.sql.streaming.minBatchesToRetain keeps"
-# reason why keys are undecided -> what would decide it
+# reason why keys are undecided -> advice in the column ``decided_by`` on what would decide it; the
+# column is null for any other reason
 DECIDED_BY: Mapping[str | None, str] = {
     UNKNOWN_CLOCK: _KIND,
     NEIGHBOURS: _KIND,
@@ -181,7 +186,11 @@ DECIDED_BY: Mapping[str | None, str] = {
 
 
 def undecided_tables(judged: Judged) -> list[t.Table]:
-    """Return the table of undecided keys by reason, with what would decide them; none if empty."""
+    """Return a list with the table of undecided keys; an empty list if no key is undecided.
+
+    Undecided keys may be leftovers, but the files do not show it. The table counts them by store,
+    class and reason, and says what would decide them.
+    """
     groups: dict[tuple[Any, ...], list[Observed[LeftoverCount]]] = group_by(
         judged.facts.undecided_totals,
         lambda total: (*total.store.name, total.fact.leftover_class.value, total.fact.reason),
@@ -201,14 +210,21 @@ def undecided_tables(judged: Judged) -> list[t.Table]:
 
 
 def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
-    """Return the table of undecided keys, one by one, the oldest first; none if empty."""
+    """Return a list with the table of single undecided keys, the oldest first.
+
+    The list is empty if no undecided key is listed. The table has at most ``limit`` keys, or all of
+    them if ``limit`` is 0. ``redact`` says how keys are shown.
+    """
     listed = judged.facts.undecided[: limit or None]
     rows = LeftoverWords.of(judged.checkpoint, redact).rows(listed, UndecidedKeyRow)
     return [UndecidedKeyRow.table("possible leftovers, key by key", rows)] if rows else []
 
 
 def notes(facts: Facts) -> list[str]:
-    """Return sentences on options with which more keys can be decided."""
+    """Return a note for each store whose keys are undecided for lack of their timers' clock.
+
+    The note advises the option ``--timeout-kind``. It begins in lower case, without a full stop.
+    """
     reasons = (UNKNOWN_CLOCK, NEIGHBOURS)
     stores = {total.store.name for total in facts.undecided_totals if total.fact.reason in reasons}
     return [
@@ -232,18 +248,21 @@ class LeftoverWords:
         redact: Redact,
         clocks: Mapping[int, BatchClock] = MappingProxyType({}),
     ) -> None:
-        """Take the names of operators and the key schemas of stores.
+        """Prepare a decoder that shows keys by ``redact``.
 
-        ``timestamps`` (ms) and ``clocks`` are those of batches, by the version that the batch made.
+        ``names`` are those of operators by id, ``keys`` the key schemas of stores. ``timestamps``
+        (processing times, epoch ms) and ``clocks`` are those of batches, by the version that the
+        batch made. A key of a store without a schema becomes None, unless keys are redacted.
         """
         self._names, self._now, self._clocks = names, timestamps, clocks
-        self._unknown = RowWords(None, redact)
+        self._unknown = RowWords(None, redact)  # decoder for stores without a schema
+        # store -> decoder of its keys
         self._keys = {group: RowWords(schema, redact) for group, schema in keys.items()}
-        self._show_hex = redact is Redact.NONE
+        self._show_hex = redact is Redact.NONE  # rows have ``key_hex``
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, redact: Redact) -> LeftoverWords:
-        """Return the words for all stores of a checkpoint."""
+        """Return a decoder for the leftovers of all stores of a checkpoint."""
         keys = {name: schema.key for name, schema in store_schemas(checkpoint).items()}
         clocks = {batch + 1: clock for batch, clock in checkpoint.logs.clocks.items()}
         times = {version: clock.timestamp_ms for version, clock in clocks.items()}
@@ -253,9 +272,10 @@ class LeftoverWords:
     def of_task(
         cls, task: Task, operator_name: str, redact: Redact, *, decoded: bool = True
     ) -> LeftoverWords:
-        """Return the words for the stores of one task.
+        """Return a decoder for the leftovers of the stores of one task.
 
-        Without ``decoded`` keys stay undecoded, for a caller that has their type.
+        ``operator_name`` is the name of the task's operator. Without ``decoded`` the decoder has no
+        schemas, for a caller that decodes ``key_hex`` itself.
         """
         keys = {
             StoreName(task.operator_id, store.store_name): parse_schema_json(store.key_schema)
@@ -267,7 +287,7 @@ class LeftoverWords:
         return cls({task.operator_id: operator_name}, keys, times, redact, clocks)
 
     def rows(self, listed: Iterable[Observed[Leftover]], kind: type[L]) -> list[L]:
-        """Return leftovers as report rows of class ``kind``, in the same order."""
+        """Return the leftovers in ``listed`` as report rows of class ``kind``, in their order."""
         facts = list(listed)
         keys: dict[int, Any] = {}
         for group, indexes in group_by(range(len(facts)), lambda i: facts[i].store.name).items():
@@ -276,11 +296,12 @@ class LeftoverWords:
         return [self._row(fact, keys[i], kind) for i, fact in enumerate(facts)]
 
     def _by_followed_clock(self, fact: Leftover) -> Leftover:
-        """Return a leftover by both clocks with the threshold of the one that its timer followed.
+        """Return a leftover with the threshold of the clock that its timer must have followed.
 
-        A timer fires in the first batch whose clock has passed it, and is set after the clock. One
-        that its clock had passed a batch before followed the other clock, as after a restart that
-        changed the kind of timeout. The reason then says that both clocks had passed it.
+        A timer fires in the first batch whose clock has passed it. If the fact's clock had passed
+        it a batch before, and the other clock has passed it, too, the timer followed that one. A
+        copy then has the other clock's threshold and says so as the reason. Any other leftover is
+        returned as it is.
         """
         kind, timer, version = fact.timeout_kind, fact.clock_ms, fact.expired_version
         previous, current = self._clocks.get(version - 1), self._clocks.get(version)
@@ -294,11 +315,11 @@ class LeftoverWords:
         return replace(fact, threshold_ms=other, reason=BY_BOTH)
 
     def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:
-        """Return a leftover as a report row of class ``kind``, with its decoded key."""
+        """Return a leftover as a report row of class ``kind``; ``key`` is its decoded key."""
         store, fact = observed.store, self._by_followed_clock(observed.fact)
         put, expired = fact.last_put_version, fact.expired_version
         put_ms = None if put is None else self._now.get(put)
-        # What expired before the window did so by the batch before it, at the latest.
+        # The batch is not known if the key expired before the readable versions.
         is_before = fact.before_window
         return kind(
             **vars(store),
@@ -322,20 +343,21 @@ class LeftoverWords:
 
 
 def _minus(a: int | None, b: int | None) -> int | None:
-    """Return the difference; None if one number is unknown."""
+    """Return ``a`` minus ``b``; None if one of them is None."""
     return None if a is None or b is None else a - b
 
 
 def _batch(version: int | None) -> int | None:
-    """Return the batch that made a version; None for None."""
+    """Return the id of the batch that made a state version; None for None."""
     return None if version is None else version - 1
 
 
-# Ages in batches: the highest age of each class, and its name, youngest first.
+# Ranges of ages: the highest age in batches, and the name; youngest first.
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
-# name of the age of rows that are older than every readable version
+# name of the age of rows that were put, or keys that expired, before the oldest readable version
 BEFORE_WINDOW = "before the oldest version"
-AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)  # names of the ages, youngest first
+# names of all ranges of ages, youngest first
+AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)
 
 
 class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"):
@@ -395,9 +417,11 @@ class RetentionRow(t.StoreRow, table="retention"):
 
 
 def proof_window(judged: Judged) -> dict[str, Any]:
-    """Return the first batch from which on all changes of keys are known, and its time in ms.
+    """Return the first batch from which on all changes of keys are known, and its time.
 
-    They are in the fields ``proof_from_batch`` and ``proof_from_ms``; empty without rows.
+    The result has the keys ``proof_from_batch`` and ``proof_from_ms`` (processing time, epoch ms;
+    None if unknown). The batch is not older than the first one whose time the log has. The result
+    is empty if there are no facts on ages of rows.
     """
     checkpoint = judged.checkpoint
     firsts = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
@@ -409,14 +433,17 @@ def proof_window(judged: Judged) -> dict[str, Any]:
 
 
 def age_table(judged: Judged) -> t.Table:
-    """Return the table of live rows by how long ago they were last put, store by store."""
+    """Return the table of live rows by store and by how many batches ago they were last put."""
     ages_by_store = sorted(judged.facts.sums(Ages).items())
     rows = [row for name, ages in ages_by_store for row in _age_rows(judged, name, ages)]
     return AgeRow.table("age of the live rows, in batches before the judged one", rows)
 
 
 def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
-    """Yield a store's rows of the table, youngest first; each sums one range of ages."""
+    """Yield the rows of the table of ages for the store ``name``, youngest first.
+
+    Each row sums the live rows in one range of ages. A range without live rows has no row.
+    """
     checkpoint, version = judged.checkpoint, judged.version
     _, total = ages.total
     puts = sorted(ages.rows, reverse=True)
@@ -435,20 +462,26 @@ def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
 
 
 def _bucket(version: int, put: int) -> int:
-    """Return the index in :data:`AGE_WORDS` of the age of something that version ``put`` did."""
+    """Return the index in :data:`AGE_WORDS` of an age: the versions from ``put`` to ``version``.
+
+    The last index is for ``BEFORE_ALL``, which stands for all versions before the readable ones.
+    """
     if put == BEFORE_ALL:
         return len(_BUCKETS)
     return next(i for i, (limit, _) in enumerate(_BUCKETS) if version - put <= limit)
 
 
 def _time(checkpoint: Checkpoint, version: int) -> int | None:
-    """Return the processing time (ms) of the batch that made a version; None if unknown."""
+    """Return the processing time (epoch ms) of the batch that made a version; None if unknown."""
     clock = checkpoint.clock(version)
     return None if clock is None else clock.timestamp_ms
 
 
 def leftover_ages(judged: Judged) -> t.Table:
-    """Return the table of leftovers by class and by how long ago they expired."""
+    """Return the table that counts leftovers by store, class and how many batches ago they expired.
+
+    It has a row for each range of ages that occurs; no row without leftovers.
+    """
     version = judged.version
     groups: dict[tuple[Any, ...], list[LeftoverAge]] = defaultdict(list)
     for observation in judged.facts.leftover_ages:
@@ -469,9 +502,10 @@ def leftover_ages(judged: Judged) -> t.Table:
 
 
 def retention_tables(judged: Judged) -> list[t.Table]:
-    """Return the table of how far rows reach behind the watermark; no table without rows.
+    """Return a list with the table of how far rows reach behind the watermark.
 
-    It is about the sides of joins, and about operators below them.
+    It has a row for each side of a join, and for each store of an operator below a join, whose rows
+    have an event time. The list is empty if there is no such store.
     """
     view = CheckpointView(judged.checkpoint, judged.version, judged.facts)
     sides = (JoinSide(s) for s in view.stores if s.name in judged.facts.retention)

@@ -30,17 +30,21 @@ from inspector.time_text import time_ms_text
 
 
 def proof_notes(kind: LeftoverClass) -> tuple[str, ...]:
-    """Return one line for each premise and inference on which proofs of a class rest."""
+    """Return one line for each premise and inference on which the leftovers of a class rest.
+
+    The lines are footnotes. Those of premises come first.
+    """
     return (*map(_premise, _RESTS_ON[kind]), *map(_inference, _INFERRED_BY.get(kind, ())))
 
 
-_BY_CLOCK = ("own-batch", "one-watermark")  # premises of proofs by a batch's clock
-# premises of proofs by timeouts of a function
+_BY_CLOCK = ("own-batch", "one-watermark")  # names of the premises of proofs by a batch's clock
+# names of the premises of proofs by timeouts of the user's function
 _BY_TIMEOUT = (
     *("data-first", "only-data-calls", "set-after-clock", "clears-timers", "idle-batch"),
     *("one-clock", "own-batch"),
 )
-_RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {  # the premises that proofs of each class use
+# names of the premises that proofs of each class of leftovers use
+_RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {
     LeftoverClass.PAST_WATERMARK: (*_BY_CLOCK, "timers-fire"),
     LeftoverClass.PAST_PROCESSING_TIME: ("own-batch", "ttl-cleanup", "timers-fire"),
     LeftoverClass.KEPT_WITHOUT_TIMEOUT: _BY_TIMEOUT,
@@ -50,7 +54,10 @@ _RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {  # the premises that proofs
 
 
 def _premise(name: str) -> str:
-    """Return a premise as one line: its statement, source, and what would refute it."""
+    """Return the premise called ``name`` as one line.
+
+    It has its statement, its source, and what would refute it, from the documentation.
+    """
     premise = docs.entry(name).paragraphs
     source, refuted_by = premise["Source"], premise["Refuted by"]
     return f"premise {name}: {premise['']} Source: {source}. Refuted by: {refuted_by}."
@@ -62,11 +69,11 @@ _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
     LeftoverClass.REARMED: ("rearmed-by-habit", "unseen-rewrites", "clock-of-neighbours"),
     LeftoverClass.IGNORED_TIMEOUT: ("clock-of-neighbours",),
 }
-"""The inferences that find leftovers of each class where there is no proof."""
+"""Names of the inferences that find leftovers of a class where there is no proof, by class."""
 
 
 def _inference(name: str) -> str:
-    """Return an inference as one line.
+    """Return the inference called ``name`` as one line.
 
     It has its statement, its hit rate on random workloads, and what would make it certain.
     """
@@ -118,7 +125,11 @@ class KeyStoryRow(
 
 
 def explain_class(judged: Judged, kind: str) -> Report:
-    """Return the report on the keys that became leftovers of a class, by batch and clock."""
+    """Return the report on the leftovers of one class, counted by the batch that expired them.
+
+    ``kind`` is the name of the class. The table has a row for each store, batch and certainty. The
+    footnotes are the premises and inferences of the class. Raises ValueError for an unknown name.
+    """
     groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = defaultdict(list)
     for observation in judged.facts.leftover_ages:
         age = observation.fact
@@ -134,9 +145,10 @@ def explain_class(judged: Judged, kind: str) -> Report:
 def _class_row(
     checkpoint: Checkpoint, group: tuple[int, str, int, str], ages: Sequence[LeftoverAge]
 ) -> ClassStoryRow:
-    """Return the row on the keys of one store that expired in one version.
+    """Return the row on the leftovers of one store that expired in one version.
 
-    ``group`` is operator, store, version (0: before the oldest one) and certainty.
+    ``group`` is operator id, store name, version (0: before the readable ones) and certainty.
+    ``ages`` are the counts to add up, at least one.
     """
     operator_id, store, expired, certainty = group
     upstream = next(o.upstream for o in checkpoint.operators if o.operator_id == operator_id)
@@ -159,12 +171,17 @@ def _class_row(
     )
 
 
-_Event = Mapping[str, Any]  # a row of ``history``
-_Key = tuple[int, str, int, str]  # operator, store, partition and key
+_Event = Mapping[str, Any]  # change of a key: a row of the command ``history``, by column
+# operator id, store name, partition id (-1 if partitions do not count), and key in hex
+_Key = tuple[int, str, int, str]
 
 
 def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
-    """Return the report on the story of each key in ``events``, which are rows of ``history``."""
+    """Return the report on the story of each key in ``events``, batch by batch.
+
+    ``events`` are the changes of the keys: rows of the command ``history``, oldest first, with the
+    column ``key_hex``. Without events the table has no rows.
+    """
     checkpoint, facts = judged.checkpoint, judged.facts
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     rows: list[KeyStoryRow] = []
@@ -173,7 +190,7 @@ def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
         operator = next(o for o in checkpoint.operators if o.operator_id == group[0])
         rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
         clock = partial(_timer_clock, checkpoint, operator, group[1], facts)
-        leftover = next((row for row in listed if _place(t.values(row), moves) == group), None)
+        leftover = next((row for row in listed if _identity(t.values(row), moves) == group), None)
         unsure = partial(facts.resolution.may_have_changed, StoreName(group[0], group[1]))
         fed = only_sources_feed(operator.upstream)
         rows += _story(judged, key_events, Narrator(leftover, rule, clock, unsure, fed))
@@ -184,9 +201,9 @@ def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
 def _timer_clock(
     checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts, version: int
 ) -> TimeoutKind | None:
-    """Return the clock that an operator's timers followed at a version.
+    """Return the clock that the timers of an operator's ``store`` followed at a version.
 
-    None if the clock is not known, or if its watermark lags behind the query's.
+    None if the clock is not known, or if an operator upstream may delay its watermark.
     """
     kind = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
     is_event_time = kind is TimeoutKind.EVENT_TIME
@@ -194,21 +211,25 @@ def _timer_clock(
     return None if lags else kind
 
 
-def _place(row: _Event, moves: Collection[int]) -> _Key:
-    """Return the identity of a key, without its partition if a repartitioning moved keys."""
+def _identity(row: _Event, moves: Collection[int]) -> _Key:
+    """Return the identity of the key in a row of a report that has a column ``key_hex``.
+
+    ``moves`` are the batches of repartitionings. If there are any, the partition is -1, because
+    keys may have moved.
+    """
     partition = -1 if moves else row["partition_id"]
     return row["operator_id"], row["store_name"], partition, str(row["key_hex"])
 
 
 def _by_key(events: Sequence[_Event], moves: Collection[int]) -> dict[_Key, list[_Event]]:
-    """Return the events of each key, in their order.
+    """Return the events of each key, in the order of ``events``.
 
-    The copy of a known key that a repartitioning wrote is left out; ``moves`` are the batches of
-    repartitionings.
+    ``moves`` are the batches of repartitionings. Events of these batches are left out for a key
+    that has earlier ones, because they only copy it.
     """
     events_by_key: dict[_Key, list[_Event]] = defaultdict(list)
     for event in events:
-        key_events = events_by_key[_place(event, moves)]
+        key_events = events_by_key[_identity(event, moves)]
         # The snapshot of a repartitioning says nothing new of a key whose history is there.
         if not key_events or event["version"] - 1 not in moves:
             key_events.append(event)
@@ -218,13 +239,19 @@ def _by_key(events: Sequence[_Event], moves: Collection[int]) -> dict[_Key, list
 def _story(
     judged: Judged, events_of_key: Sequence[_Event], narrator: Narrator
 ) -> Iterator[KeyStoryRow]:
-    """Yield a row for each batch that means something for a key, and the verdict at the end."""
+    """Yield the rows on one key, from its first event to the judged version, then the verdict.
+
+    ``events_of_key`` are its rows of ``history``, at least one. There is a row for each event, and
+    for each batch without one that still means something, as a timeout that fires. ``narrator``
+    puts them into words.
+    """
     version, first = judged.version, events_of_key[0]
     events_by_version = group_by(events_of_key, lambda event: int(event["version"]))
     names = ("operator_id", "operator_name", "store_name", "partition_id", "key")
     ids = {name: first[name] for name in names}
 
     def line(version: int, event: str, threshold: int | None, meaning: str) -> KeyStoryRow:
+        """Return the row on one event in the batch of a version, with the key's present time."""
         times: dict[str, Any] = {"clock_ms": narrator.clock_ms, "threshold_ms": threshold}
         return KeyStoryRow(batch_id=version - 1, **ids, event=event, **times, what=meaning)
 
@@ -243,32 +270,37 @@ def _story(
 
 @dataclass
 class Narrator:
-    """Walks through a key's puts and removals, and says what each means under its store's rule."""
+    """Narrator of one key's puts and removals, who says what each means under its store's rule.
 
-    leftover: LeftoverRow | None  # the key as ``leftovers`` reports it, if it does
+    The methods must be called batch by batch, oldest first, because they update the key's state.
+    """
+
+    leftover: LeftoverRow | None  # the key as ``leftovers`` reports it; None if it is no leftover
     rule: StoreRule  # expiry rule of the key's store
     # returns the clock that timers followed at a version; None if unknown
     timer_clock: Callable[[int], TimeoutKind | None]
     # returns whether timers may have followed the other clock at a version
     may_have_changed: Callable[[int], bool]
-    only_sources_feed: bool  # a batch without new data calls the function for timeouts only
+    # True if a batch without new data calls the function for timeouts only
+    only_sources_feed: bool
     clock_ms: int | None = None  # the key's present timer or time, in ms; None without one
-    alive: bool = False  # the key is in the state at this point of the story
-    # a timeout may have fired and left the key without one: its clock is unknown
+    alive: bool = False  # True if the key is in the state at this point of the story
+    # True if a timeout of an unknown clock may have fired and left the key without a timer
     may_have_fired: bool = False
     # clock that timers followed at the version of :meth:`threshold`
     _kind: TimeoutKind | None = None
-    # time of the other clock there, if timers may have followed that one; else None
+    # time of the other clock at that version, epoch ms, if timers may have followed it; else None
     _other_ms: int | None = None
-    _covered: bool = False  # the story has said that the clock passed the key's time
+    _covered: bool = False  # True if the story has said that the clock passed the key's time
 
     def __post_init__(self) -> None:
+        """Find the rule's time field, and note if it is a timer of a function."""
         self._expiry: ExpiryField | None = self.rule.expiry
         self._timed = self._expiry is not None and self._expiry.clock is Clock.TIMEOUT
 
     @property
     def verdict(self) -> str:
-        """Last line of the story: gone, not known, no leftover, or the class of leftover."""
+        """Last line of the story: gone, not known, no leftover, or class and certainty."""
         if not self.alive:
             return "the key is gone"
         if self.leftover is None and self.may_have_fired:
@@ -279,9 +311,10 @@ class Narrator:
         return f"{self.leftover.class_}, {self.leftover.certainty}{reason}"
 
     def threshold(self, version: int, clock: BatchClock | None) -> int | None:
-        """Return the time (ms) with which the batch of a version compared rows; None if unknown.
+        """Return the time (epoch ms) with which the batch of a version compared rows.
 
-        For timers it also notes which clock they followed.
+        ``clock`` is the clock of that batch. None if the clock or the expiry rule is unknown. For
+        timers it also notes which clock they followed.
         """
         if clock is None or self._expiry is None:
             return None
@@ -299,7 +332,8 @@ class Narrator:
     def event(self, event: _Event, clock: BatchClock | None, threshold: int | None) -> str:
         """Return what a put or removal of the key means, and update the key's state.
 
-        ``event`` is a row of ``history``; ``threshold`` is the batch's time to compare with, in ms.
+        ``event`` is a row of ``history``, ``clock`` the clock of its batch. ``threshold`` is the
+        time, epoch ms, with which that batch compared rows.
         """
         due, was = self._due(threshold), self.clock_ms
         self.may_have_fired = False
@@ -321,7 +355,11 @@ class Narrator:
         return f"{self._cause(due, was, threshold, clock, proven=proven)} {self._outcome(event)}"
 
     def silence(self, threshold: int | None) -> str:
-        """Return what a batch without a write for the key means; no text if it means nothing."""
+        """Return what a batch without a write for the key means; "" if it means nothing.
+
+        It means something if the key's time has expired at ``threshold`` (epoch ms). For rules
+        without timers only the first such batch counts.
+        """
         if not self.alive or not self._due(threshold):
             return ""
         if self._timed:
@@ -369,7 +407,7 @@ class Narrator:
         return f"its timeout lay {fired}: it fired, or new data came; the call"
 
     def _outcome(self, event: _Event) -> str:
-        """Return the end of the sentence: what the write left of the key and its timer."""
+        """Return the end of a sentence on a write: what it left of the key and its timer."""
         if event["event"] == "in_snapshot":
             return "before the window left this"
         if not self.alive:
@@ -379,19 +417,25 @@ class Narrator:
         return f"{word.get(event['event'], 'wrote the key with')} {timer}"
 
     def _due(self, threshold: int | None) -> bool:
-        """True if the key's timer or time has expired at a threshold (ms)."""
+        """True if the key's timer or time has expired at a threshold (epoch ms).
+
+        False if one of them, or the expiry rule, is unknown.
+        """
         if self.clock_ms is None or threshold is None or self._expiry is None:
             return False
         bound = threshold - self._expiry.delay_ms
         return self.clock_ms <= bound if self._expiry.inclusive else self.clock_ms < bound
 
     def _before(self, clock_ms: int | None, threshold: int | None) -> str:
-        """Return ``2 hours before the watermark``: how far a time lies behind the clock."""
+        """Return a text such as ``2 hours before the watermark``.
+
+        ``clock_ms`` is the key's time and ``threshold`` the batch's, epoch ms; None counts as 0.
+        """
         name = "the batch's clock" if self._kind is None else _CLOCK_NAMES[self._kind]
         return f"{long_duration_text((threshold or 0) - (clock_ms or 0))} before {name}"
 
     def _time(self, event: _Event) -> int | None:
-        """Return the timer or event time (ms) that a write gave the key; None if it has none."""
+        """Return the timer or event time (epoch ms) that a write gave the key; None without one."""
         if self._timed:
             timer: int | None = event["timeout_ms"]
             return timer
@@ -399,7 +443,10 @@ class Narrator:
 
 
 def _field_ms(event: _Event, expiry: ExpiryField) -> int | None:
-    """Return the time field of a decoded row in ms, rounded up; None if it is no time."""
+    """Return the time of a key in epoch ms, rounded up; None if it is no time.
+
+    ``event`` is a row of ``history`` with decoded key and value; ``expiry`` names the field.
+    """
     value: Any = event[expiry.part.value]
     for name in expiry.name.split("."):
         value = value.get(name) if isinstance(value, dict) else None

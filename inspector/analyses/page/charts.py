@@ -18,15 +18,22 @@ from inspector.render.tabular import Table, Unit
 from inspector.sparktypes import unique_names, widen_timeout
 from inspector.sums import sum_by_key, sum_or_none
 
-MOST_STORES = 4  # stores up to which a chart has a line for each besides their sum
-MOST_FIELDS = 12  # fields that have a bar each; the others have one together
+# Number of stores up to which the chart of rows has a line for each store next to their sum. The
+# chart of bytes names the shares of that number of stores.
+MOST_STORES = 4
+# number of fields that have a bar each in the chart of bytes; all others have one bar together
+MOST_FIELDS = 12
 
-GAPS = "Gaps are versions that not every partition can restore."  # words below a chart with gaps
-_OVERHEAD = "null bits"  # name of the bytes of a row that are in no field
+GAPS = "Gaps are versions that not every partition can restore."  # note on a chart with gaps
+_OVERHEAD = "null bits"  # end of the name for the bytes of keys or values that are in no field
 
 
 def ladder_chart(ladder: Table) -> BarChart:
-    """Return the size ladder of ``memory``, as a chart."""
+    """Return a bar chart of ``ladder``, the first table of the command ``memory``.
+
+    Each row of it measures the size of the same state in another way. Bars are marked as estimates
+    unless they were counted exactly.
+    """
     bars = [
         Bar(row["rung"], (row["bytes"],), row["meaning"], row["counted"] == "exact")
         for row in ladder.rows
@@ -42,16 +49,18 @@ class Versions:
     def __init__(self, judged: Judged) -> None:
         """Read the numbers of all versions from the facts."""
         checkpoint = judged.checkpoint
-        # store -> version -> its facts, summed over partitions
+        # store -> version -> its facts, summed over partitions; and store -> label for the page
         self.by_store, self.names = judged.facts.by_store(), store_labels(checkpoint)
+        # all versions that a store has, oldest first; series have a value for each of them
         self.versions = sorted(
             {v for versions_of_store in self.by_store.values() for v in versions_of_store}
         )
-        # clocks of their batches; None where unknown
         batches = [batch_columns(checkpoint, version) for version in self.versions]
+        # processing times of the versions' batches, epoch ms; None if unknown
         self.times_ms = [batch["batch_timestamp_ms"] for batch in batches]
+        # processing times minus watermarks, in ms; None if one of them is unknown
         self.lags_ms = [batch["lag_ms"] for batch in batches]
-        # Of how many partitions each version is whole.
+        # store -> version -> number of partitions that a complete version has
         self._partition_counts = {
             name: whole_stores(checkpoint, versions) for name, versions in self.by_store.items()
         }
@@ -59,15 +68,19 @@ class Versions:
     def chart(
         self, title: str, scale: Unit, series: Iterable[Series], about: str = ""
     ) -> LineChart:
-        """Return a line chart of series that have one value for each version."""
+        """Return a line chart over batches; each series has one value for each version.
+
+        ``scale`` is the unit of all values, and ``about`` a note on the chart.
+        """
         batches = [version - 1 for version in self.versions]
         return LineChart(title, scale, batches, self.times_ms, list(series), about)
 
     def of_store(self, store: StoreName, name: str, *, changes: bool = False) -> list[int | None]:
-        """Return a field of a store's facts for each version; None where a partition lacks it.
+        """Return one number of a store for each version, from the field ``name`` of its facts.
 
-        ``name`` is the field of :class:`VersionFacts`. Counts of changes (``changes``) are None too
-        where the version before is unknown.
+        ``name`` is a field of :class:`VersionFacts`. A number is None if not every partition of the
+        store has the version. With ``changes``, for counts of changes, it is also None if the
+        previous version is unknown.
         """
         facts_by_version, whole = self.by_store[store], self._partition_counts[store]
         numbers: list[int | None] = []
@@ -88,9 +101,11 @@ class Versions:
 
 
 def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
-    """Return charts of rows, bytes and, if there is a watermark, its lag, over batches.
+    """Return the line charts of rows, bytes and watermark lag over batches.
 
-    ``batches`` is the table of ``timeline``, which has the heap of each version.
+    The chart of bytes has row bytes, and the estimated heap if ``batches`` has numbers of it.
+    ``batches`` is the table of the command ``timeline`` by store and batch. The chart of the lag is
+    left out if no lag is known.
     """
     total, stores = versions.total("rows"), versions.by_store
     rows = [Series("all stores" if len(stores) > 1 else "rows", total)]
@@ -132,7 +147,11 @@ def growth_charts(judged: Judged) -> list[LineChart]:
 
 
 def churn_charts(versions: Versions) -> list[LineChart]:
-    """Return charts of each version's changes, and of bytes shared with the previous version."""
+    """Return two line charts over batches, summed over all stores.
+
+    The first is of the changes that made each version: inserts, updates, puts of the same value and
+    removals. The second is of row bytes, and of those shared with the previous version.
+    """
     names = {"same_value_puts": "puts of the same value"}
     churn = [
         Series(names.get(name, name), versions.total(name, changes=True))
@@ -150,10 +169,10 @@ def churn_charts(versions: Versions) -> list[LineChart]:
 
 
 def byte_amounts(judged: Judged) -> list[tuple[StoreName, str, int]]:
-    """Return (store, field, bytes) for the judged version; fields without bytes are left out.
+    """Return (store, field, bytes) for the judged version, summed over partitions.
 
-    The bytes of a store whose fields were not measured are those of its keys and of its values.
-    The sum over fields and partitions is the version's row bytes.
+    Fields without bytes are left out. A store whose fields were not measured has two entries,
+    ``key`` and ``value``. All bytes together are the version's row bytes.
     """
     checkpoint, facts = judged.checkpoint, judged.facts
     measured = _fields(checkpoint, facts)
@@ -170,7 +189,11 @@ def byte_amounts(judged: Judged) -> list[tuple[StoreName, str, int]]:
 
 
 def bytes_chart(judged: Judged) -> BarChart:
-    """Return the chart of the judged version's row bytes by store and field, the largest first."""
+    """Return the chart of the judged version's row bytes by store and field, the largest first.
+
+    Fields beyond ``MOST_FIELDS`` share the last bar. The note names the largest stores' shares if
+    there are several stores.
+    """
     names = store_labels(judged.checkpoint)
     amounts = [(names[store], field, size) for store, field, size in byte_amounts(judged)]
     stores = _largest_first((store, size) for store, _, size in amounts)
@@ -187,7 +210,10 @@ def bytes_chart(judged: Judged) -> BarChart:
 
 
 def _largest_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return the sums by name, the largest first; equal sums by name."""
+    """Return the sum of the amounts of each name, as pairs, the largest sum first.
+
+    Names with equal sums are in alphabetical order.
+    """
     return sorted(sum_by_key(amounts).items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -212,7 +238,10 @@ def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int
 
 
 def field_names(checkpoint: Checkpoint) -> dict[tuple[StoreName, RowPart], list[str]]:
-    """Return the names of the fields of keys and of values, such as ``key.user``, by store."""
+    """Return the names of fields, such as ``key.user``, by store and by part: key or value.
+
+    Names are in the order of the schema. Stores without a schema are absent.
+    """
     result = {}
     for store, pair in store_schemas(checkpoint).items():
         sides = {RowPart.KEY: pair.key, RowPart.VALUE: widen_timeout(pair.value)}
@@ -223,7 +252,10 @@ def field_names(checkpoint: Checkpoint) -> dict[tuple[StoreName, RowPart], list[
 
 
 def age_chart(ages: Table) -> BarChart:
-    """Return the chart of leftovers by class and by how long ago they expired, youngest first."""
+    """Return the chart of ``ages``, the table of leftovers by class and age, the youngest first.
+
+    It has a bar for each range of ages that occurs, with a part for each class of leftovers.
+    """
     rows = list(ages.rows)
     classes = list(dict.fromkeys(row["class"] for row in rows))
     counts: dict[str, list[int]] = {}
@@ -237,7 +269,11 @@ def age_chart(ages: Table) -> BarChart:
 
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
-    """Return the label of each store on a page: its operator, and its own name if it has one."""
+    """Return the label of each store on a page.
+
+    It is the operator's id and name, and the store's name unless that is ``default``. If there is
+    only one operator, it is the store's name, or the operator's name for the store ``default``.
+    """
     labels, names_operators = {}, len(checkpoint.operators) > 1
     for operator in checkpoint.operators:
         name = f"{operator.operator_id} {operator.name}" if names_operators else operator.name

@@ -28,7 +28,7 @@ from inspector.render import tabular as t
 from inspector.render.page import Block, Section, Text
 from inspector.render.report import Report
 
-# note on redacted keys, by redaction
+# blocks of a page with a note on redacted keys, by redaction; absent for Redact.NONE
 _HIDDEN = {
     Redact.HASH: (Text(("Keys are shown as hashes. Use --redact none to show them.",)),),
     Redact.ALL: (Text(("Keys are hidden. Use --redact none to show them.",)),),
@@ -36,14 +36,15 @@ _HIDDEN = {
 
 
 def page_request(request: Request) -> Request:
-    """Return a request with the facts that a page needs in addition."""
+    """Return a copy of ``request`` that also requests the facts that an audit's page needs."""
     return replace(request, rewrites=True, partitions=True, fields=True, expiring=True)
 
 
 def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     """Return the sections of an audit's page below its first screen.
 
-    The facts of ``judged`` are requested by :func:`page_request`.
+    ``report`` is the report of the audit. The facts of ``judged`` must be requested by
+    :func:`page_request`. The state is read only for the history of the oldest leftover, on ``run``.
     """
     tables, versions = _by_name(report), charts.Versions(judged)
     memory, sharing = memory_report(judged, MemoryOptions()), sharing_report(judged, "store")
@@ -91,7 +92,10 @@ def _by_name(report: Report) -> dict[str, t.Table]:
 
 
 def _schemas(judged: Judged) -> Iterator[Block]:
-    """Yield the blocks on stores, their schemas, file formats and confs."""
+    """Yield four tables: stores, their schemas, file formats and confs.
+
+    They are those of the command ``info``, except that each schema has a row of its own.
+    """
     tables = _by_name(info_report(judged))
     stores = list(tables["stores"].rows)
     yield replace(tables["stores"].with_wide(*_SCHEMAS.values()), rows=stores)
@@ -107,8 +111,9 @@ def _schemas(judged: Judged) -> Iterator[Block]:
     yield tables["confs"]
 
 
-_SCHEMAS = {"key": "key_schema", "value": "value_schema"}  # columns of ``info``
-# columns of the table of schemas, besides those of a store
+# part of a row -> column of the command ``info`` that has its schema
+_SCHEMAS = {"key": "key_schema", "value": "value_schema"}
+# columns of the table of schemas, in addition to those of a store
 _SCHEMA_COLUMNS = (
     t.Column("row", doc="The key or the value."),
     t.Column("schema", t.Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),
@@ -116,7 +121,12 @@ _SCHEMA_COLUMNS = (
 
 
 def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
-    """Yield the blocks on leftovers: classes, ages, and the story of the oldest one."""
+    """Yield the blocks on leftovers. ``tables`` are those of the audit's report, by name.
+
+    The first is the table of classes. A chart and a table of ages follow if there are leftovers. If
+    keys of leftovers are listed, the history of the oldest and the list follow, with a note on
+    redacted keys.
+    """
     yield tables["classes"]
     if judged.facts.totals:
         ages = lt.leftover_ages(judged)
@@ -130,7 +140,7 @@ def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator
         yield from _HIDDEN.get(redact, ())
 
 
-NEVER_KNOWN = (  # what no checkpoint tells
+NEVER_KNOWN = (  # sentences of the page on what no checkpoint shows
     "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "
     "time range of its joins. What depends on them is inferred where the bytes allow it.",
     "It does not say how many executors share the state, how large their heaps are, or how the "
@@ -140,7 +150,11 @@ NEVER_KNOWN = (  # what no checkpoint tells
 
 
 def unknown_here(judged: Judged) -> Iterator[str]:
-    """Yield sentences on what this checkpoint does not show."""
+    """Yield sentences on what this checkpoint does not show.
+
+    They are about older batches, the clock and watermark of the judged batch, expiry rules, schemas
+    and timers.
+    """
     checkpoint, facts = judged.checkpoint, judged.facts
     first = lt.proof_window(judged).get("proof_from_batch")
     if first:
@@ -170,9 +184,9 @@ def unknown_here(judged: Judged) -> Iterator[str]:
 
 
 def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
-    """Return the history of the leftover that expired first; None if there is no leftover.
+    """Return the history of the leftover that expired first; None if no leftover is listed.
 
-    The changes of its partition are read once more, and of no other.
+    The changes of its partition are read again, on ``run``. ``redact`` says how the key is shown.
     """
     if not judged.facts.leftovers:
         return None
@@ -184,7 +198,10 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
 
 
 def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]:
-    """Return every change of the oldest leftover, as rows of ``history``."""
+    """Return every change of the oldest leftover, as rows of the command ``history``.
+
+    The files of its store and partition are read again, with the engine of ``run``.
+    """
     options = replace(run.options, key=f"hex:{oldest.fact.key.hex()}", where=())
     narrowed = replace(run, options=options)
     store = oldest.store

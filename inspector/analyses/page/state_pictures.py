@@ -34,31 +34,32 @@ from inspector.render.page.pictures import (
 from inspector.render.tabular import Column, Unit
 from inspector.sums import group_by, sum_known
 
-# keys of a store that have a rectangle each; an audit ranks that number in each partition, so that
-# the first ones of a store are exact
+# number of keys of a store, or of a field, that have a rectangle each by default; an audit ranks
+# that number in each partition, so that the first ones of a store are exact
 MOST_KEYS = 4
-MOST_STRIPS = 6  # operators that have a strip each
-MOST_HISTOGRAMS = 6  # histograms of stores
+MOST_STRIPS = 6  # number of operators that have a strip each, at most
+MOST_HISTOGRAMS = 6  # number of histograms of stores, at most
 
-_LONGEST_NAME = 80  # characters of a key's name in a picture
+_LONGEST_NAME = 80  # characters of a key's name in a picture; a longer name is cut
 
-Link = Callable[..., str]  # returns the URL of a part of a picture
+# returns the URL of a part of a picture, from the part's names or ids; "" for no URL
+Link = Callable[..., str]
 
 
 def no_link(*_names: Any) -> str:
-    """Return no URL: the picture leads nowhere."""
+    """Return "", whatever part of a picture is given: the picture leads nowhere."""
     return ""
 
 
 def field_treemap(
     judged: Judged, link: Link = no_link, redact: Redact | None = None, limit: int = MOST_KEYS
 ) -> Treemap:
-    """Return the row bytes of the judged version by store, field of keys and values, and key.
+    """Return a treemap of the judged version's row bytes by store, then by field, then by key.
 
     Of each field at most ``limit`` keys are named, those with the most bytes of it; keys with equal
-    bytes are all named or none. ``link`` gets a :class:`StoreName`. Keys are redacted as in
-    :func:`key_treemap`. Needs facts by field; without them a store has two parts, its keys and its
-    values.
+    bytes are all named or none. ``link`` gets a :class:`StoreName`. Keys are redacted by
+    ``redact``, or else by the options, and hashed if these do not say how. Needs facts by field;
+    without them a store has two parts, its keys and its values.
     """
     checkpoint = judged.checkpoint
     labels, rows = store_labels(checkpoint), _largest_rows(judged, limit)
@@ -83,7 +84,11 @@ def field_treemap(
 
 
 def _largest_rows(judged: Judged, limit: int) -> dict[tuple[StoreName, str], list[LargestField]]:
-    """Return the rows with the most bytes of each field, by store and name of the field."""
+    """Return the rows with the most bytes of each field, by store and name of the field.
+
+    They are at most ``limit`` for each field, the largest first. Rows that tie with the first one
+    left out are left out, too.
+    """
     by_field = group_by(
         judged.facts.of(LargestField),
         lambda seen: (seen.store.name, seen.fact.side, seen.fact.ordinal),
@@ -99,7 +104,7 @@ def _largest_rows(judged: Judged, limit: int) -> dict[tuple[StoreName, str], lis
 def key_treemap(
     judged: Judged, link: Link = no_link, redact: Redact | None = None, limit: int = MOST_KEYS
 ) -> Treemap | None:
-    """Return the row bytes of the judged version by store, then by its ``limit`` largest keys.
+    """Return a treemap of the judged version's row bytes by store, then by ``limit`` largest keys.
 
     ``link`` gets a :class:`StoreName`. Keys are redacted by ``redact``, or else by the options,
     and hashed if these do not say how. The largest keys are those by row bytes, or by value bytes
@@ -133,7 +138,10 @@ def key_treemap(
 
 
 def _name(key: Any) -> str:
-    """Return a decoded key as a short text; a key without a schema has no name."""
+    """Return a decoded key as a text of at most ``_LONGEST_NAME`` characters.
+
+    It is ``-`` for None: a key that could not be decoded.
+    """
     text = cell_text(Column("key", Unit.VALUE), key)
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
@@ -141,11 +149,12 @@ def _name(key: Any) -> str:
 def partition_strips(
     judged: Judged, link: Link = no_link, store: StoreName | None = None
 ) -> list[HeatStrip]:
-    """Return rows, bytes and puts of the partitions of each operator, its stores together.
+    """Return a strip for each operator, with rows, row bytes and puts of each partition.
 
-    Puts are those of all versions whose changes are known. ``link`` gets the operator id and the
-    partition id. ``store`` selects one store. Needs the facts of single partitions for older
-    versions. Returns at most MOST_STRIPS strips, those with most bytes.
+    The stores of an operator are added up; ``store`` selects one store instead. Rows and bytes are
+    of the judged version; puts are of all versions whose changes are known. ``link`` gets the
+    operator id and the partition id. Needs the facts of single partitions for older versions.
+    Returns at most MOST_STRIPS strips, those with most bytes.
     """
     sums: dict[int, dict[int, list[Any]]] = {}
     for (store_id, version), facts in judged.facts.versions.items():
@@ -178,10 +187,11 @@ _STRIP_NOTE = "Exact. Puts are those of all versions whose changes can be read."
 
 
 def expiry_histograms(judged: Judged, store: StoreName | None = None) -> list[TimeHistogram]:
-    """Return when the rows of each store expire, and where its clock is.
+    """Return a histogram for each store of the times when its rows expire, and the judged clock.
 
-    There are two histograms for timers whose clock is not known. ``store`` selects one store.
-    Needs facts on expiry. Returns at most MOST_HISTOGRAMS, those with most rows.
+    There are two histograms for timers whose clock is not known, and none for a store whose rows
+    never expire. ``store`` selects one store. Needs facts on expiry. Returns at most
+    MOST_HISTOGRAMS, those with most rows.
     """
     labels = store_labels(judged.checkpoint)
     clock = judged.checkpoint.clock(judged.version)
@@ -214,11 +224,11 @@ def expiry_histograms(judged: Judged, store: StoreName | None = None) -> list[Ti
 def growth_line(
     judged: Judged, findings: Sequence[Finding], verdict: Verdict | None = None
 ) -> MarkedLine:
-    """Return the row bytes of all stores over versions, with errors and warnings on the line.
+    """Return a line chart of the row bytes of all stores over batches, with marks on the line.
 
-    A finding about leftover rows is marked where the oldest of them expired, growth where it
-    begins, any other finding at the judged batch. Versions that not every partition can restore
-    are left out.
+    Marks are errors and warnings, and the growth of ``verdict``. A finding about leftover rows is
+    marked where the oldest of them expired, growth where it begins, any other finding at the
+    judged batch. A value is None for a version that not every partition can restore.
     """
     versions = Versions(judged)
     batches = [version - 1 for version in versions.versions]
@@ -251,11 +261,14 @@ def growth_line(
     )
 
 
-_LEFTOVERS = "leftovers"  # the command that findings about leftover rows name
+_LEFTOVERS = "leftovers"  # beginning of the command that findings about leftover rows advise
 
 
 def _first_expiries(judged: Judged) -> Mapping[tuple[int | None, str | None], int]:
-    """Return the batch in which the oldest leftover expired, by operator and store."""
+    """Return the batch in which a store's oldest leftover expired, by operator id and store name.
+
+    Stores without leftovers are absent.
+    """
     begins: dict[tuple[int | None, str | None], int] = {}
     for total in judged.facts.totals:
         store = total.store.operator_id, total.store.store_name
@@ -265,7 +278,10 @@ def _first_expiries(judged: Judged) -> Mapping[tuple[int | None, str | None], in
 
 
 def duration_chart(checkpoint: Checkpoint) -> LineChart | None:
-    """Return how long each batch took; None if fewer than two batches show it, as in a copy."""
+    """Return a line chart of how long each batch took, by the times of the files of the logs.
+
+    None if fewer than two batches show it, as in a copy.
+    """
     durations = batch_durations(checkpoint.logs)
     if len(durations) < 2:
         return None
@@ -280,7 +296,11 @@ def duration_chart(checkpoint: Checkpoint) -> LineChart | None:
 def pictures_of_audit(
     judged: Judged, findings: Sequence[Finding], verdict: Verdict | None
 ) -> Iterator[Any]:
-    """Yield the pictures of an audit's page: growth, bytes, partitions and expiry."""
+    """Yield the pictures of an audit's page: growth, bytes, partitions and expiry.
+
+    The picture of the largest keys is left out if keys were not ranked. ``findings`` and
+    ``verdict`` are those of the audit.
+    """
     yield growth_line(judged, findings, verdict)
     yield field_treemap(judged)
     keys = key_treemap(judged)

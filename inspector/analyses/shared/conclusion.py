@@ -1,4 +1,4 @@
-"""The verdict on a checkpoint: what of all that was found its user has to know first."""
+"""The verdict on a checkpoint: the results that its user has to know first."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ from inspector.sums import sum_by_key
 
 
 def findings_of(judged: Judged) -> tuple[Finding, ...]:
-    """Apply every rule to a run and return the findings, the most severe first."""
+    """Apply every rule to the facts and problems of ``judged`` and return the findings.
+
+    The most severe come first. Keys in them are redacted by the options; hashed by default.
+    """
     thresholds, checkpoint = judged.thresholds, judged.checkpoint
     limited = "heap_bytes" in thresholds.given and checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(judged).values()) if limited else None
@@ -38,9 +41,10 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     fields = StoreWords(checkpoint)
 
     def key_words(store: StoreName, key: bytes, schema: StructType | None = None) -> str:
+        """Return a key as a short text for a sentence; ``schema`` replaces that of the key."""
         (plain,), (value,) = (decoder.keys(store, [key], schema) for decoder in (fields, words))
         parts = plain if isinstance(plain, dict) else {}
-        # Of a null, or an empty text, nothing is to be hidden: it is nobody's.
+        # A null or an empty text is shown even if keys are redacted: it is no user's value.
         texts = [
             f"{_column(name)} is {'null' if part is None else 'empty'}"
             for name, part in parts.items()
@@ -61,11 +65,14 @@ def _column(name: str) -> str:
     return re.sub(r"^field(\d+)$", lambda match: f"key column {int(match[1]) + 1}", name)
 
 
-_KEY_TEXT = 40  # characters of a key that a finding shows
+_KEY_TEXT = 40  # number of characters of a key that a finding shows, at most; the rest is cut
 
 
 def verdict_of(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
-    """Return the verdict on the judged version: level, main cause, growth and size."""
+    """Return the verdict on the judged version: level, main cause, growth, size and leftovers.
+
+    ``findings`` are those of :func:`findings_of`.
+    """
     state = _State(judged)
     growth = state_growth(judged, state.size)
     growing = growth.growing if growth and growth.judged else _gains_rows(judged.facts)
@@ -75,7 +82,11 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
 
 
 def metrics_of(judged: Judged, verdict: verdicts.Verdict) -> dict[str, Value]:
-    """Return the numbers of an audit that gates and monitoring watch, by name."""
+    """Return the numbers of an audit that gates and monitoring watch, by name of the metric.
+
+    They are those of the verdict, and the bytes of state files and of leftovers, and the watermark
+    lag in ms. A number is None if it is not known.
+    """
     return values_of(
         verdict,
         file_bytes=state_file_bytes(judged.checkpoint),
@@ -85,9 +96,10 @@ def metrics_of(judged: Judged, verdict: verdicts.Verdict) -> dict[str, Value]:
 
 
 def _gains_rows(facts: Facts) -> bool:
-    """Return whether the newest version has more rows than the version halfway through.
+    """Return True if the newest version has more rows than the one in the middle of all versions.
 
-    True without versions. Fewer versions than a trend needs are enough for this comparison.
+    Rows of all stores are added up. True without versions. Fewer versions than a trend needs are
+    enough for this comparison.
     """
     facts_by_store = facts.by_store().values()
     rows = sum_by_key(
@@ -109,7 +121,10 @@ def leftover_count(judged: Judged) -> int | None:
 
 
 def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
-    """Return the verdict of a command that reads only file names: no growth, no size."""
+    """Return the verdict of a command that reads only file names: without growth and size.
+
+    It has the level, the main cause and the numbers of findings and problems.
+    """
     state = _State(replace(judged, facts=Facts()))
     return counted_verdict(findings, judged.problems, _cause(findings, state), judged.restart)
 
@@ -143,18 +158,20 @@ class _State:
     def __init__(self, judged: Judged) -> None:
         """Sum rows, bytes and estimated heap of the judged version."""
         self.checkpoint, version = judged.checkpoint, judged.version
+        # store -> its facts of the judged version, summed over partitions
         self.stores = {
             n: versions[version] for n, versions in judged.facts.by_store(version).items()
         }
-        self.heaps = Counter(heap_by_store(judged))
-        self.layout = object_layout(self.checkpoint, version)
+        self.heaps = Counter(heap_by_store(judged))  # store -> estimated heap bytes
+        self.layout = object_layout(self.checkpoint, version)  # sizes of objects on the heap
         rows, row_bytes, heap = self._together(self.stores)
         counters = self._together(n for n in self.stores if n.store_name in COUNT_STORES)[0]
         has_heap = self.checkpoint.provider.keeps_maps
+        # sums of all stores; the heap is None if the provider keeps no maps on it
         self.size = verdicts.StateSize(rows, row_bytes, heap if has_heap else None, counters)
 
     def _together(self, names: Iterable[StoreName]) -> tuple[int, int, int]:
-        """Return the rows, row bytes and heap bytes of some stores, summed."""
+        """Return (rows, row bytes, heap bytes) of the stores in ``names``, summed."""
         facts_and_heaps = [(self.stores[name], self.heaps[name]) for name in names]
         rows, size = (
             sum(facts.rows for facts, _ in facts_and_heaps),
@@ -163,9 +180,12 @@ class _State:
         return rows, size, sum(heap for _, heap in facts_and_heaps)
 
     def about(self, finding: Finding) -> tuple[int, int, int] | None:
-        """Return the rows, row bytes and heap bytes that a finding is about.
+        """Return (rows, row bytes, heap bytes) that a finding is about.
 
-        None if it is about records, or has no number of rows or bytes.
+        If it is about all rows that follow the watermark and has no number of bytes, the stores
+        with such rows count. A finding about all rows of a join's side counts the store of its
+        counters, too. The heap is 0 if it is about no single store. None if it is about records, or
+        has no number of rows or bytes.
         """
         concerns = finding.kind.concerns
         if concerns is Concerns.BY_WATERMARK and finding.bytes is None:
@@ -183,7 +203,7 @@ class _State:
             name = StoreName(finding.operator_id, finding.store_name)
             heap = self._heap(name, rows, size, rewritten=concerns is Concerns.REWRITTEN_ROWS)
             if finding.store_name in VALUE_STORES and name in self.stores:
-                # Of all rows of a join's side, with the store that counts them.
+                # All rows of a join's side: the store that counts them is added.
                 side = VALUE_STORES.index(finding.store_name)
                 counters = StoreName(finding.operator_id, COUNT_STORES[side])
                 if rows >= self.stores[name].rows and counters in self.stores:
@@ -198,12 +218,13 @@ class _State:
     def _heap(self, name: StoreName, rows: int, size: int, *, rewritten: bool) -> int:
         """Return the heap bytes of ``rows`` rows of a store, ``size`` bytes, in retained versions.
 
-        ``rewritten`` rows also account for the copies that older versions keep.
+        These are the two versions that Spark retains by default. ``rewritten`` rows also account
+        for the copies that the older version keeps. The result is at most the heap of the store.
         """
         store_facts, heap_bytes = self.stores.get(name, VersionFacts()), self.heaps[name]
         if rows >= store_facts.rows:
             return heap_bytes
-        # A finding has the bytes of its rows together: as much of them is keys as in all rows.
+        # A finding has key and value bytes in one number, divided here as in all rows of the store.
         keys = round(size * store_facts.key_bytes / max(1, store_facts.row_bytes))
         row_bytes = of_rows(rows, keys, size - keys, self.layout).total
         if rewritten:
@@ -216,13 +237,17 @@ class _State:
 def _cause(
     findings: Sequence[Finding], state: _State, *, growing: bool = True
 ) -> verdicts.Cause | None:
-    """Return the main finding as the cause, with its share of the state; None without one."""
+    """Return the main finding as the cause, with its share of the state; None without findings.
+
+    Findings of the same kind and cause on other stores of the operator count in the share.
+    ``growing`` is False if the state does not grow, which changes the choice of the main finding.
+    """
     about = {finding: state.about(finding) for finding in findings}
     sizes = {finding: extent[1] for finding, extent in about.items() if extent is not None}
     finding = verdicts.main_finding(findings, sizes, state.size.bytes, growing=growing)
     if finding is None:
         return None
-    # To a reader they are one: the same is the matter with stores of a join.
+    # For a user such findings are one: the stores of a join have the same cause.
     gist = attrgetter("kind", "cause", "operator_id")
     alike = [candidate for candidate in findings if gist(candidate) == gist(finding)]
     cause = [extent for extent in (about[candidate] for candidate in alike) if extent is not None]
@@ -244,5 +269,5 @@ def _cause(
 
 
 def _share(part: int | None, whole: int | None) -> float | None:
-    """Return the part of the whole, at most 1; None if one is unknown or the whole is 0."""
+    """Return ``part`` divided by ``whole``, at most 1; None if one is None or the whole is 0."""
     return None if part is None or not whole else min(1.0, part / whole)

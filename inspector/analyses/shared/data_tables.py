@@ -1,7 +1,8 @@
 """Tables that Spark's executors can compute: for DataFrames and for Spark's data source.
 
-Declared beside an analysis by ``store_table`` (typed rows of a store), ``fact_table`` (rows made of
-the facts of a partition, where its files are read) or :func:`driver_table` (rows of the driver).
+The module of an analysis declares them by one of three functions. ``store_table`` is for typed rows
+of a store, ``fact_table`` for rows made of a partition's facts where its files are read, and
+:func:`driver_table` for rows that the driver makes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.tabular import Column, Row, values
 from inspector.schemas import specs_in
 
-_ROWS = 1 << 14  # rows of one task
+_ROWS = 1 << 14  # number of rows that one task of the driver's rows holds, at most
 
 RowsOfRun = Callable[[Opened], Iterable[Row]]  # makes the rows of a table from an opened checkpoint
 
@@ -33,14 +34,16 @@ RowsOfRun = Callable[[Opened], Iterable[Row]]  # makes the rows of a table from 
 def driver_table(
     kind: type[Row], doc: str, rows: RowsOfRun, *, options: tuple[str, ...] = ()
 ) -> DataTable:
-    """Declare a table whose rows the driver makes when the table is planned.
+    """Return the declaration of a table whose rows the driver makes when the table is planned.
 
-    ``options`` are the names of options besides part and version.
+    ``kind`` is the class of its rows, with the table's name; ``rows`` makes them. ``doc`` describes
+    a row. ``options`` are the names of accepted options in addition to part and version.
     """
     columns = kind.columns()
     schema = pa.schema(columns_of(columns))
 
     def plan(path: str | Opened, chosen: Options, _: TableOptions) -> TablePlan:
+        """Open the checkpoint, make all rows, and return the plan with tasks that hold them."""
         run = Opened.start(path, chosen)
         work = tuple(map(Work, batch_specs(schema, columns, map(values, rows(run)))))
         return TablePlan(schema, run_batches, work, run)
@@ -51,7 +54,11 @@ def driver_table(
 def batch_specs(
     schema: pa.Schema, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
 ) -> list[str]:
-    """Return rows as tasks that hold up to ``_ROWS`` rows each; no file is read for them."""
+    """Return the specs of tasks that hold ``rows``, up to ``_ROWS`` rows each.
+
+    The rows have the ``columns`` and become batches of ``schema``. No file is read for such a task.
+    There is no task without rows.
+    """
     listed = list(rows)
     chunks = (listed[start : start + _ROWS] for start in range(0, len(listed), _ROWS))
     return [batch_spec(record_batch_of(schema, columns, chunk)) for chunk in chunks]
@@ -66,9 +73,9 @@ def batch_spec(batch: pa.RecordBatch) -> str:
 
 
 def run_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that tasks of :func:`batch_spec` hold: decode each, and read no file.
+    """Yield the batches of rows that tasks hold; ``batches`` have specs of :func:`batch_spec`.
 
-    An engine calls it as it calls :func:`inspector.passes.worker.run_tasks`.
+    An engine calls it as the function of a job. No file is read.
     """
     for spec in specs_in(batches):
         yield from pa.ipc.open_stream(base64.b64decode(spec))
@@ -80,19 +87,20 @@ def plan_table(
     options: Options | None = None,
     table_options: TableOptions | None = None,
 ) -> TablePlan:
-    """Return the plan of a table by its name (CheckpointError: no such table or store).
+    """Return the plan of the declared table with the name ``table``.
 
     ``leftovers`` of group state, ``findings`` and ``problems`` need the facts of all partitions
     first: they are made now, on the engine of the options. ``rows`` and ``changes`` are of one
     store: by default ``default`` of operator 0, as in Spark's source ``statestore``.
 
-    InspectorError: something is missing, and the mode is ``failfast``.
+    Raises CheckpointError if there is no such table or store, and InspectorError if something is
+    missing and the mode is ``failfast``.
     """
     return table_of_name(table).plan(path, options or Options(), table_options or TableOptions())
 
 
 def table_of_name(name: str) -> DataTable:
-    """Return a declared table; raise CheckpointError if none has this name."""
+    """Return the declared table with this name; raise CheckpointError if there is none."""
     tables = analyses.data_tables()
     if name not in tables:
         raise CheckpointError(f"got table {name!r}, expected one of {', '.join(tables)}")
@@ -100,9 +108,11 @@ def table_of_name(name: str) -> DataTable:
 
 
 def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
-    """Return a partition's task as work for an engine.
+    """Return the reading of one partition, ``task``, as work for an engine.
 
-    With ``listed`` problems it has no partition, so that a filter on partitions cannot drop it.
+    ``spec`` is the text that the engine passes on. ``listed`` are the problems of the listing that
+    the work reports, too. If there are any, the work names no partition, so that a filter on
+    partitions cannot drop it.
     """
     partition = None if listed else task.partition_id
     return Work(spec, task.file_bytes, partition, task.has_small_files, task.file_count)
@@ -111,9 +121,10 @@ def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
 def listed_problems(
     run: Opened, mode: ProblemMode, stores: Sequence[StoreName] | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems of the listing, of all stores or of some.
+    """Return the problems of the listing.
 
-    InspectorError: there is one, and the mode is ``failfast``.
+    With ``stores`` they are those of these stores, and those that are about no single store.
+    Raises InspectorError if there is one and the mode is ``failfast``.
     """
     problems = tuple(
         problem

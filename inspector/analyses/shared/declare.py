@@ -49,7 +49,7 @@ SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")
 class TableOptions:
     """Options of tables of data: first batch, raw bytes, and the handling of unreadable files.
 
-    ``json_keys``: whether keys of facts are JSON even where structs are possible.
+    ``json_keys`` is True if keys of facts are JSON even if structs are possible.
     """
 
     from_batch: Annotated[
@@ -63,11 +63,11 @@ class TableOptions:
             "adds a row, dropmalformed leaves it out."
         ),
     ] = ProblemMode.PERMISSIVE
-    json_keys: bool = False  # keys of facts are JSON texts even where structs are possible
+    json_keys: bool = False  # True if keys of facts are JSON texts even if structs are possible
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
-        """Return the declarations of these options, by name."""
+        """Return the declarations of these options by name, without ``json_keys``."""
         hints = get_type_hints(cls, include_extras=True)
         candidates = (parameter(f.name, hints[f.name], f.default) for f in fields(cls))
         return {item.name: item for item in candidates if item is not None}
@@ -78,8 +78,8 @@ class TablePlan:
     """A table that is not computed yet: ``function`` makes its batches from each task."""
 
     schema: pa.Schema  # columns of the batches
-    function: BatchFunction  # makes batches of the tasks that an engine gives it
-    work: tuple[Work, ...]  # tasks of the table
+    function: BatchFunction  # function that makes the table's batches of the tasks in ``work``
+    work: tuple[Work, ...]  # tasks of the table, for an engine
     run: Opened = field(compare=False)  # opened checkpoint
 
 
@@ -87,12 +87,13 @@ class TablePlan:
 class DataTable:
     """Declaration of a table that Spark's executors can compute."""
 
-    name: str  # in the data source, and of the function in :mod:`inspector.spark`
-    doc: str  # what a row is, and what is done when; its first line is a sentence
-    options: tuple[str, ...]  # besides part and version: fields of TableOptions, or of Options
-    # returns how the table of a checkpoint is to be computed; may read the state
+    name: str  # name of the table in the data source, and of the function in inspector.spark
+    doc: str  # description of a row, and of the work and its time; its first line is a sentence
+    # names of accepted options in addition to part and version: fields of TableOptions or Options
+    options: tuple[str, ...]
+    # returns the plan by which the table of a checkpoint is computed; may read the state
     plan: Callable[[str | Opened, Options, TableOptions], TablePlan] = field(repr=False)
-    # returns the columns of the table; reads nothing of the state
+    # returns the schema of the table of a checkpoint; reads no state files
     schema: Callable[[str | Opened, Options, TableOptions], pa.Schema] = field(repr=False)
 
 
@@ -102,22 +103,24 @@ class Analysis:
 
     function: Callable[..., Any]  # function that makes the report
     uses: tuple[Group, ...] = ()  # the groups of shared options that it accepts
-    tables: tuple[type[Row], ...] = ()  # rows of all that its reports may have; its own first
-    facts: Request | None = None  # what it reads of the state; None if none, or not as facts
+    # classes of the rows of all tables that its reports may have; that of its main table first
+    tables: tuple[type[Row], ...] = ()
+    # facts that it requests of the state; None if it reads no state, or reads it otherwise
+    facts: Request | None = None
     data_tables: tuple[DataTable, ...] = ()  # its tables that Spark's executors can compute
     fail_on: str | None = None  # the default of ``--fail-on``; None if it judges nothing
-    formats: tuple[str, ...] = ()  # of files that it writes besides those of all reports
-    # the table that Spark's executors write in place of the report, where the format is of data
+    formats: tuple[str, ...] = ()  # output formats in addition to those of all reports
+    # table that Spark's executors write in place of the report if the output format is of data
     by_executors: DataTable | None = None
-    many: bool = False  # the command takes several paths
-    has_verdict: bool = False  # its reports have a verdict
-    remembered: bool = False  # its reports are rows of a history of audits
-    page: bool = False  # it makes a page of its own where ``page`` is true
-    files: bool = False  # the command writes files of data and no report
-    relation: bool = False  # the function returns a relation of DuckDB and no report
-    follows: bool = False  # the function yields a report for each batch of a running query
-    command: bool = True  # it is a command of its own
-    # what is wrong with the values of options together, in words; None if nothing is
+    many: bool = False  # True if the command takes several paths
+    has_verdict: bool = False  # True if its reports have a verdict
+    remembered: bool = False  # True if the command can append its reports to a history of audits
+    page: bool = False  # True if it makes an HTML page of its own (its argument ``page``)
+    files: bool = False  # True if the command writes files of data and no report
+    relation: bool = False  # True if the function returns a relation of DuckDB and no report
+    follows: bool = False  # True if the function yields a report for each batch of a running query
+    command: bool = True  # True if it is a command of its own
+    # returns the error message for values of options that contradict each other; None if none do
     check: Callable[[Mapping[str, Any]], str | None] = field(default=lambda _: None)
 
     @property
@@ -127,13 +130,16 @@ class Analysis:
 
     @property
     def text(self) -> str:
-        """Help of the command: the docstring without its sections."""
+        """Help of the command: the docstring of the function before its first section."""
         doc = inspect.getdoc(self.function) or ""
         return doc[: min((doc.find(s) for s in SECTIONS if s in doc), default=None)].strip()
 
     @property
     def documentation(self) -> str:
-        """Docstring for Python: the help with a section on the arguments."""
+        """Docstring for Python: the help, a section on the arguments, and the other sections.
+
+        The section is made of the options' help, unless the docstring has one already.
+        """
         doc = inspect.getdoc(self.function) or ""
         if SECTIONS[0] in doc:
             return doc
@@ -153,18 +159,19 @@ class Analysis:
 
     @cached_property
     def options(self) -> tuple[Parameter, ...]:
-        """The options of this analysis alone."""
+        """Options that only this analysis has: the keyword-only parameters of its function."""
         return tuple(item for item, kind in self._parameters if kind is _KEYWORD)
 
     @property
     def shared(self) -> tuple[Parameter, ...]:
-        """Options that the analysis shares with others."""
+        """Options that the analysis shares with others: those of all groups in ``uses``."""
         return tuple(item for group in self.uses for item in group)
 
     def accept(self, options: Any, path: Any = "") -> None:
-        """Raise TypeError for a shared option that the analysis would ignore.
+        """Raise TypeError for a shared option in ``options`` that the analysis would ignore.
 
-        Also if options are given for a run that is open, which has its own.
+        Options with their default value count as not given. If ``path`` is an opened run, TypeError
+        is also raised for options that are not those of the run.
         """
         if not isinstance(path, str) and options != path.options:
             raise TypeError(f"{self.name}() has no option 'options' where a run is given")
@@ -178,9 +185,9 @@ class Analysis:
 
     @cached_property
     def _parameters(self) -> list[tuple[Parameter, Any]]:
-        """Parameters of the function that are arguments or options, with their kind.
+        """Parameters of the function that are arguments or options, each with its kind.
 
-        The kind is that of :class:`inspect.Parameter`.
+        The kind is that of :class:`inspect.Parameter`. The parameter ``options`` is left out.
         """
         hints = get_type_hints(self.function, include_extras=True)
         parameters = []
@@ -193,7 +200,7 @@ class Analysis:
         return parameters
 
 
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY  # kind of the parameters that are options
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY  # kind of the function's parameters that are options
 
 
 def analysis(**declared: Any) -> Callable[[F], F]:
@@ -204,8 +211,11 @@ def analysis(**declared: Any) -> Callable[[F], F]:
     """
 
     def declare(function: F) -> F:
+        """Return the function with its declaration in the attribute ``analysis``."""
+
         @functools.wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Any:
+            """Call the function, after a check of its options."""
             bound = bind(*arguments, **keywords).arguments
             if bound.get("options") is not None:
                 declaration.accept(bound["options"], bound.get("path"))

@@ -27,8 +27,9 @@ def estimate_audits(
     """Return a report that estimates requests, bytes and costs of audits from listings.
 
     ``price`` has dollars by the names of :class:`.price.Prices`; without one no cost is estimated.
+    The table has a row for each checkpoint; one that cannot be listed becomes a problem instead.
     Raises CheckpointError for a wrong price, EngineError with ``--io hadoop``, and the error of a
-    single checkpoint that cannot be listed.
+    checkpoint that cannot be listed if it is the only one.
     """
     wrong = wrong_price(price)
     if wrong is not None:
@@ -79,12 +80,18 @@ def estimate_audits(
 
 
 def dollars_text(work: prices.Work, seconds: float, given: prices.Prices | None) -> str | None:
-    """Return the cost of a work and its processor time in US dollars; None without prices."""
+    """Return the cost in US dollars as text with six decimals; None without prices (``given``).
+
+    It is the cost of the requests and bytes in ``work``, and of ``seconds`` of one core.
+    """
     return None if given is None else f"{prices.dollars(work, seconds / 3600, given):.6f}"
 
 
 def wrong_price(price: Mapping[str, str]) -> str | None:
-    """Return what is wrong with prices that a user gives; None if nothing is."""
+    """Return the error message for prices that a user gives; None if they are valid.
+
+    ``price`` has texts with dollars by the names of :class:`.price.Prices`.
+    """
     try:
         prices.prices_from(price)
     except ValueError as error:
@@ -93,9 +100,10 @@ def wrong_price(price: Mapping[str, str]) -> str | None:
 
 
 def work_of(candidate: Found, options: Options) -> prices.Work:
-    """Return the requests and bytes that an audit of a found checkpoint takes.
+    """Return the numbers of requests, files and bytes that an audit of a found checkpoint takes.
 
-    Raises the error of a checkpoint that cannot be listed.
+    They are estimated from listings, for the part and version in ``options``. Raises the error of
+    a candidate that has one, and OSError or InspectorError if it cannot be listed.
     """
     if candidate.error is not None:
         raise candidate.error

@@ -52,9 +52,10 @@ class FactTableTask(Message):
 
 
 def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that the tasks in ``batches`` make (:class:`FactTableTask`).
+    """Yield batches of the rows that tasks make from facts, after reading their partitions.
 
-    Raises InspectorError if something cannot be read and ``mode`` is ``failfast``.
+    ``batches`` have specs of :class:`FactTableTask`. Problems are rows, too, if the mode is
+    ``permissive``. Raises InspectorError if something cannot be read and the mode is ``failfast``.
     """
     for spec in specs_in(batches):
         request = FactTableTask.from_json(spec)
@@ -74,7 +75,10 @@ def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def _batch(
     table: FactTable, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], key_schema: str | None
 ) -> pa.RecordBatch:
-    """Return rows as a batch; with a key schema their keys are structs, read from ``key_hex``."""
+    """Return rows as a batch of ``schema``.
+
+    With ``key_schema`` (StructType JSON) the column ``key`` has structs, decoded from ``key_hex``.
+    """
     if key_schema is None:
         return record_batch_of(schema, table.columns, rows)
     keys = [bytes.fromhex(row["key_hex"]) for row in rows]
@@ -93,10 +97,10 @@ RowsOfFacts = Callable[[Facts], Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class FactTable(DataTable):
-    """A declared table whose rows are made of the facts of partitions."""
+    """Declaration of a table whose rows are made of the facts of partitions."""
 
-    columns: Sequence[Column]  # of its rows; ``key`` is JSON, times are times
-    # returns, for a task, the function that makes rows of its facts
+    columns: Sequence[Column]  # columns of its rows; keys are JSON, unless they become structs
+    # returns for a task the function that makes rows of its facts
     rows: Callable[[FactTableTask], RowsOfFacts] = field(repr=False)
 
     def batch_schema(self, mode: ProblemMode, key_schema: str | None = None) -> pa.Schema:
@@ -123,15 +127,17 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
     options: tuple[str, ...] = (),
     by_key: bool = False,
 ) -> DataTable:
-    """Declare a table that is made of facts; ``options`` are names besides part, version and mode.
+    """Return the declaration of a table that is made of the facts in ``request``.
 
-    ``rows`` returns for a task the function that makes rows of its facts; ``resolution`` returns
-    the evidence of all partitions. With ``by_key`` the rows are about keys of stores with an expiry
-    rule and have a column ``key_hex``; ``rows`` then applies the filters ``key`` and ``where`` of
-    its task.
+    ``analysis`` is the name of the analysis that declares it. ``rows`` returns for a task the
+    function that makes rows of its facts; ``resolution`` returns the evidence of all partitions,
+    when the table is planned. ``options`` are the names of accepted options in addition to part,
+    version and mode. With ``by_key`` the rows are about keys of stores with an expiry rule and have
+    a column ``key_hex``; ``rows`` then applies the filters ``key`` and ``where`` of its task.
     """
 
     def plan(path: str | Opened, chosen: Options, table_options: TableOptions) -> TablePlan:
+        """Return the plan with a task for each partition; without any, with the problems alone."""
         run, mode = Run.start(path, chosen), table_options.mode
         if not by_key and (run.options.keys or run.options.where):
             raise CheckpointError(f"the table {name} has no keys, so that key and where do not fit")
@@ -152,10 +158,12 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
         return TablePlan(schema, run_fact_table, work, run)
 
     def schema(path: str | Opened, chosen: Options, table_options: TableOptions) -> pa.Schema:
+        """Return the schema of the table of a checkpoint."""
         keys = key_schema(Run.start(path, chosen), table_options) if by_key else None
         return table.batch_schema(table_options.mode, keys)
 
     def key_schema(run: Run, table_options: TableOptions) -> str | None:
+        """Return the schema of all keys as StructType JSON; None if keys are to be JSON."""
         shown = run.options.redact in (None, Redact.NONE)
         return _common_key_schema(run) if by_key and shown and not table_options.json_keys else None
 
@@ -167,7 +175,7 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
 def _common_key_schema(run: Run) -> str | None:
     """Return the key schema of all stores whose rows can expire, as StructType JSON.
 
-    None if their types differ, if one has no schema, or if no store has a rule.
+    None if their types differ, if one of them has no schema, or if no store has an expiry rule.
     """
     result: dict[pa.DataType, str] = {}
     for operator in run.checkpoint.operators:

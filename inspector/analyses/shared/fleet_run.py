@@ -1,7 +1,7 @@
 """Many checkpoints by one analysis: several at a time, each for itself.
 
-What is wrong with one checkpoint, whatever it is, ends nothing but its own run. At most as many
-reports exist at the same time as runs: what is kept of each is made where it was computed.
+An error of one checkpoint ends only the run of this checkpoint. A run returns only the needed part
+of its report, so that there are at most as many reports as runs at the same time.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ T = TypeVar("T")  # result of an analysis
 class Outcome(Generic[T]):
     """Result of the run of one checkpoint, or its error."""
 
-    path: str  # as its user spelled it, or as it was found
-    result: T | None = None  # None if it failed
+    path: str  # path of the checkpoint as the user spelled it, or as it was found
+    result: T | None = None  # result of the analysis; None if it failed
     error: Exception | None = None  # error that ended its run; None if it succeeded
 
 
 @dataclass(frozen=True)
 class Audited(Found):
-    """A checkpoint whose report exists already; ``run`` is used in place of a run."""
+    """A checkpoint whose report exists already, so that it is not opened."""
 
     run: Recalled | None = None  # report of the checkpoint, in place of a run
 
 
-# makes reports on Spark before the runs, and yields those checkpoints as :class:`Audited`
+# makes reports on Spark before the runs, and yields all candidates: those with a report as
+# :class:`Audited`, others as they are
 Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]
 
 
@@ -62,9 +63,10 @@ class Shown:
 
     @classmethod
     def of(cls, level: str | None, findings: str | Iterable[str] | None) -> Shown:
-        """Return the filter from the texts of a user.
+        """Return the filter from the texts of a user; None for no such condition.
 
-        Raises ValueError if there is no such level or finding.
+        ``level`` is the name of a level, and ``findings`` are ids of findings, in any case. Raises
+        ValueError if there is no such level or finding.
         """
         ids = [findings] if isinstance(findings, str) else findings or ()
         declared = {kind.id for kind in all_kinds()}
@@ -74,7 +76,11 @@ class Shown:
         return cls(Level(level or Level.OK), frozenset(map(str.upper, ids)))
 
     def shows(self, report: Report | None) -> bool:
-        """Return whether a checkpoint is reported. ``report`` is None if it could not be read."""
+        """Return True if the checkpoint of ``report`` passes the filter.
+
+        ``report`` is None if the checkpoint could not be read. It then passes unless the filter
+        has findings.
+        """
         if report is None:
             return not self.findings
         ids = {finding.kind.id for finding in report.findings}
@@ -83,9 +89,10 @@ class Shown:
 
 
 def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iterator[Found]:
-    """Yield each checkpoint that the paths name, once.
+    """Yield each checkpoint that the paths and patterns name, once, in their order.
 
-    Raises EngineError for a search with Spark's file systems.
+    ``recursive`` also searches the folders below the paths. A search that fails yields a candidate
+    with the error. Raises EngineError for a search with ``--io hadoop``.
     """
     result: set[str] = set()
     for path in paths:
@@ -97,7 +104,10 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
 
 
 def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
-    """Return whether paths may name another number of checkpoints than one."""
+    """Return True if ``paths`` may name another number of checkpoints than one.
+
+    That is so for ``recursive``, for a pattern, and unless there is exactly one path.
+    """
     path_list = list(paths)
     return recursive or len(path_list) != 1 or is_pattern(path_list[0])
 
@@ -135,8 +145,10 @@ def run_all(
 ) -> Iterator[Outcome[T]]:
     """Run an analysis on checkpoints, several at a time, and yield outcomes as they are ready.
 
-    Candidates are read while the first of them run. ``make`` gets the opened or recalled run of
-    each; ``ahead`` makes reports on Spark. Raises EngineError without such an engine, and
+    ``candidates`` are iterated while the first of them run. ``make`` gets the opened or recalled
+    run of each and returns its result; an error of it becomes that of the outcome. ``at_once`` is
+    the number of runs at the same time; None for a number that suits the engine. ``ahead`` makes
+    reports on Spark before the runs. Raises EngineError if the engine cannot be had, and
     CheckpointError if the cache is in a checkpoint.
     """
     if options.cache is not None:
@@ -150,7 +162,10 @@ def run_all(
 
 
 def _check_cache(folder: str, options: Mapping[str, str]) -> None:
-    """Raise CheckpointError if the folder of a cache is inside a checkpoint."""
+    """Raise CheckpointError if ``folder``, of a cache, is a checkpoint or inside one.
+
+    ``options`` are those of the storage. A folder that cannot be listed passes.
+    """
     resolved = str(Path(translate(folder).target).resolve()) if is_local(folder) else folder
     for root in (resolved.rstrip("/"), *(root for root, _ in above(resolved))):
         is_inside = False
@@ -166,17 +181,22 @@ class _Fleet(Generic[T]):
     def __init__(
         self, engines: SharedEngines, options: Options, make: Callable[[Any], T], at_once: int
     ) -> None:
-        """Prepare the runs; ``at_once`` is the number of checkpoints that are read together."""
+        """Prepare the runs of ``make``; ``at_once`` is the number of runs at the same time."""
         self._engines, self._options = engines, options
         self._make, self._at_once = make, at_once
+        # number of checkpoints that are done, that are known so far, and of all (0: not known yet)
         self._done = self._found = self._total = 0
 
     def measure(self) -> Measure:
-        """Return the progress of the runs. The total is unknown while checkpoints are searched."""
+        """Return the progress: checkpoints done, and all; 0 for all while they are searched."""
         return Measure(self._done, self._total, CHECKPOINTS)
 
     def run(self, candidates: Iterable[Found], ahead: Ahead | None) -> Iterator[Outcome[T]]:
-        """Run the candidates and yield an outcome for each, in the order in which they end."""
+        """Run the candidates and yield an outcome for each, in the order in which they end.
+
+        A candidate with an error is not run. ``ahead`` is used only with an engine on Spark that
+        reads files by fsspec.
+        """
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not for one checkpoint
 
         pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="checkpoint")
@@ -210,7 +230,7 @@ class _Fleet(Generic[T]):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _run_checkpoint(self, candidate: Found) -> T:
-        """Return the result of ``make`` on one candidate."""
+        """Return the result of ``make`` on one candidate, which is opened unless it is audited."""
         batched = self._engines.batched
         try:
             if isinstance(candidate, Audited):
@@ -222,7 +242,11 @@ class _Fleet(Generic[T]):
                 batched.leave()
 
     def _next(self, waiting: dict[Future[T], str]) -> Iterator[Outcome[T]]:
-        """Wait for at least one run to end; yield the outcomes of all that have ended."""
+        """Wait for at least one run to end; yield the outcomes of all that have ended, by path.
+
+        ``waiting`` has the path of each run; those that ended are removed. Raises errors that are
+        no :class:`Exception`, such as KeyboardInterrupt.
+        """
         from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 - as in run
 
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)

@@ -45,7 +45,7 @@ class Subject:
 
     checkpoint: Checkpoint  # opened checkpoint
     version: int  # judged state version
-    # what is wrong; rows that are read while a report is written may add to it
+    # problems of reading; rows that are read while a report is written may add to them
     problems: list[model.Problem] = field(default_factory=list)
     options: Options = field(default_factory=Options)  # options of the run
     subset: model.Subset | None = None  # the part of the state files that was read; None for all
@@ -57,7 +57,11 @@ class Subject:
 
     @property
     def head(self) -> dict[str, Any]:
-        """First fields of every summary: checkpoint, version, batch and its clocks."""
+        """First fields of every summary: checkpoint, query, version, batch and its clocks.
+
+        Fields on a doubtful watermark, uncommitted versions and small files without a checksum are
+        present only if there are any.
+        """
         checkpoint, version = self.checkpoint, self.version
         clock = checkpoint.clock(version)
         logs = checkpoint.logs
@@ -82,7 +86,10 @@ class Subject:
 
     @property
     def part(self) -> Part | None:
-        """The selected part, compared with the whole; None if all is selected."""
+        """Number of stores, partitions and bytes of the selected part, and of the whole query.
+
+        None if nothing less than the whole is selected.
+        """
         selection = self.checkpoint.selection
         if selection == Selection() and self.subset is None:
             return None
@@ -106,13 +113,13 @@ class Subject:
 
     @cached_property
     def next_start(self) -> Restart | None:
-        """Restart of the judged part; None if an older version is judged."""
+        """Judgement of the restart from the judged part; None if an older version is judged."""
         newest = self.version == self.checkpoint.newest_version
         return restart_of(self.checkpoint, self.problems) if newest else None
 
     @property
     def restart(self) -> Restart | None:
-        """Restart of the query; None if a part of it, or an older version, is judged."""
+        """Judgement of the query's restart; None if a part, or an older version, is judged."""
         return None if self.part is not None else self.next_start
 
     def report(  # noqa: PLR0913 - the parts of a report
@@ -131,8 +138,8 @@ class Subject:
     ) -> Report:
         """Return the report of a command.
 
-        Its summary is the head and then ``summary``. ``findings`` is None for a command that judges
-        nothing.
+        ``command`` is its name. The summary is the head and then ``summary``. ``findings`` is None
+        for a command that judges nothing.
         """
         return Report(
             command,
@@ -162,9 +169,9 @@ class Judged(Subject):
 
     @cached_property
     def next_start(self) -> Restart | None:
-        """Restart of the judged part; None if an older version is judged.
+        """Judgement of the restart from the judged part; None if an older version is judged.
 
-        Rows with null join keys count, too.
+        It includes the effect of rows with null join keys, if there are operators.
         """
         restart = super().next_start
         if restart is None or not self.checkpoint.operators:
@@ -175,7 +182,10 @@ class Judged(Subject):
 
     @property
     def thresholds(self) -> Thresholds:
-        """Numbers from which something is a finding, by the user's options or defaults."""
+        """Numbers from which something is a finding, by the user's options or defaults.
+
+        Raises CheckpointError for an unknown name or a wrong value.
+        """
         return thresholds_of(self.options)
 
     @property
@@ -185,7 +195,11 @@ class Judged(Subject):
 
     @property
     def coverage(self) -> dict[str, Any]:
-        """Number of stores of partitions that were read, and that there are; empty if all were."""
+        """Fields ``partition_stores_read`` and ``partition_stores`` of the summary.
+
+        They count each store of each partition: those with facts of the judged version, and those
+        that should have it. Empty if all were read, and for version 0.
+        """
         version = self.version
         stores = sum(
             len(partition.stores)
@@ -222,9 +236,11 @@ def _files(stores: Iterable[StoreLayout]) -> list[model.StoreFile]:
 
 
 def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
-    """Return a sentence if there is no state, or how many state files no checksum covers.
+    """Return a list with one sentence: there is no state, or files are without a checksum.
 
-    At most one; an empty list if every file is covered. ``facts`` must be of a full read.
+    The second sentence has the number of state files that no checksum covers, and the number of
+    these that snapshots confirm. Numbers are those of ``facts``, which must be of a full read; None
+    for those of the listing. The list is empty if every file is covered.
     """
     if not subject.checkpoint.operators:
         return [
@@ -264,7 +280,10 @@ def notes_on_appended(checkpoint: Checkpoint) -> Iterator[str]:
 
 
 def expiry_text(rule: StoreRule) -> str:
-    """Return a store's expiry rule in one line."""
+    """Return a store's expiry rule in one line, such as ``window.end <= watermark - 1 hour``.
+
+    Without such a rule the line begins with ``never:`` or ``unknown:``, and has the reason.
+    """
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
         delay = f" - {long_duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
@@ -272,7 +291,7 @@ def expiry_text(rule: StoreRule) -> str:
     return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
 
 
-# name of each clock in a rule
+# name of each clock in the text of a rule
 _CLOCKS = {
     Clock.WATERMARK: "watermark",
     Clock.PROCESSING_TIME: "processing time",
@@ -281,7 +300,10 @@ _CLOCKS = {
 
 
 def batch_columns(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
-    """Return the columns that name a version and its batch, with the batch's clocks."""
+    """Return the columns of a version and its batch: ids, clocks, lag and ``new_data``.
+
+    The lag is the processing time minus the watermark, in ms. A value is None if it is not known.
+    """
     clock = checkpoint.clock(version) or model.BatchClock(model.BatchId(version - 1))
     now, watermark = clock.timestamp_ms, clock.watermark_ms or None
     return {
@@ -303,28 +325,28 @@ class StoreIds(TypedDict):
 
 
 def store_ids(checkpoint: Checkpoint, store: tuple[int, str]) -> StoreIds:
-    """Return the columns that name a store of an operator."""
+    """Return the columns that name a store, given as operator id and store name."""
     name = operator_names(checkpoint).get(store[0])
     return {"operator_id": store[0], "operator_name": name, "store_name": store[1]}
 
 
 def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> dict[str, Any]:
-    """Return the named fields of facts as columns; all are None unless ``is_known``."""
+    """Return the fields ``names`` of facts as columns; all are None unless ``is_known``."""
     return {name: getattr(facts, name) if is_known else None for name in names}
 
 
 def store_schemas(checkpoint: Checkpoint) -> dict[model.StoreName, StateSchema]:
-    """Return the schema of each store that has one."""
+    """Return the schemas of key and value by store; stores without schemas are absent."""
     pairs = ((o.operator_id, o.schemas.items()) for o in checkpoint.operators)
     return {model.StoreName(op, store): schema for op, stores in pairs for store, schema in stores}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
-    """Return the name of each operator by its id."""
+    """Return the names of operators, such as ``stateStoreSave``, by operator id."""
     return {operator.operator_id: operator.name for operator in checkpoint.operators}
 
 
 def file_bytes(checkpoint: Checkpoint) -> dict[model.FileKind, int]:
-    """Return the bytes of all files in the stores' folders, by kind of file."""
+    """Return the bytes of all files in the stores' folders, by kind of file, old files included."""
     folders = checkpoint.layout.folders
     return sum_by_key((file.kind, file.size) for folder in folders for file in folder.files)

@@ -39,22 +39,32 @@ from inspector.passes.store_reader import open_stores
 from inspector.passes.worker import run_bounds
 from inspector.providers.registry import provider_by_name
 
-START_BYTES = 120_000_000  # memory before any state is read: Python, numpy, pyarrow, the package
-READING_BYTES = 30_000_000  # memory of a task beside its keys: blocks of records, packed and raw
-KEY_BYTES = 110  # memory of one key at the most, as the bounds of ``explanation/performance`` say
-SPLIT_BYTES = 64 << 20  # file bytes of a task that is worth several, on cores that would idle
-AHEAD_BYTES = 8 << 20  # file bytes of a task whose decoding is worth a second core that would idle
-LONELY = 1.5  # cores that a task's share of all bytes comes to, from which on some would idle
+# bytes of memory before any state is read: Python, numpy, pyarrow, the package
+START_BYTES = 120_000_000
+# bytes of memory of a task without its keys: blocks of records, packed and raw
+READING_BYTES = 30_000_000
+# bytes of memory of one key at the most, without the key's own bytes
+KEY_BYTES = 110
+SPLIT_BYTES = 64 << 20  # file bytes from which a task is split for cores that would idle
+AHEAD_BYTES = 8 << 20  # file bytes from which a task may decode in a second thread
+# A task's share of all file bytes, in cores. A task with a larger share decodes in a second thread,
+# because another core would idle while it is read.
+LONELY = 1.5
 CLUSTER_BYTES = 1 << 30  # file bytes of one range on a cluster whose cores are not known
-MOST_FOR_CORES = 8  # ranges of a partition for the sake of cores: each does half of the work
-SAMPLE_BYTES = 4 << 20  # size of the file by which a store's records are counted, if it has one
-ESTIMATE_SLACK = 1.25  # by how much there may be more keys than a sample says
+# number of ranges into which a partition is split for idle cores, at most: each reads all its files
+MOST_FOR_CORES = 8
+# size that a file should have whose records are counted as a sample: the nearest file is taken
+SAMPLE_BYTES = 4 << 20
+# factor by which the number of keys is raised that a sample of the files shows
+ESTIMATE_SLACK = 1.25
 
 
 def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]:
     """Return the tasks, with those of large partitions split into ranges of keys.
 
-    A task is split so that no core idles, and so that its keys fit into the memory limit.
+    A task is split so that no core of ``engine`` idles, and so that its keys fit into the memory
+    limit of ``options``. If the engine is in this process, some tasks decode in a second thread.
+    With a limit, the user is notified of splits, and EngineError is raised if it is too small.
     """
     tasks = list(tasks)
     cores = engine.cores
@@ -76,9 +86,9 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
 def run_in_turns(tasks: Iterable[Task], options: Options) -> list[Task]:
     """Return tasks of rows for this process, which reads one after the other.
 
-    Each may decode in a second thread. A task whose keys do not fit into the memory limit gets a
-    number of passes, unless single keys are requested. Raises EngineError if the limit is too
-    small.
+    Each decodes in a second thread if there are several cores. A task whose keys do not fit into
+    the memory limit reads its files in several passes, each for a part of the keys, unless single
+    keys are requested. Raises EngineError if the limit is too small.
     """
     tasks = [replace(task, decode_ahead=(os.cpu_count() or 1) > 1) for task in tasks]
     if options.memory_limit is None or options.key:
@@ -90,10 +100,10 @@ def run_in_turns(tasks: Iterable[Task], options: Options) -> list[Task]:
 
 
 def _key_memory(limit: int, at_once: int) -> int:
-    """Return the bytes that the keys of one task may take.
+    """Return the bytes of memory that the keys of one task may take.
 
-    ``at_once`` is the number of tasks that run together. Raises EngineError if the limit is too
-    small.
+    ``limit`` is the limit of the process, in bytes, and ``at_once`` the number of tasks that run
+    together. Raises EngineError if the limit is too small.
     """
     memory = (limit - START_BYTES) // at_once - READING_BYTES
     if memory < READING_BYTES:
@@ -107,14 +117,17 @@ def _key_memory(limit: int, at_once: int) -> int:
 
 
 def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
-    """Return the number of key ranges for each task that keeps all cores busy.
+    """Return for each task the number of key ranges with which all cores are busy.
 
-    A task with timers has one range, because a split needs another pass over them.
+    It is 1 for files below SPLIT_BYTES, and for a task with timers, because a split needs another
+    read of them. It is MOST_FOR_CORES at most. ``cores`` is None for a cluster whose cores are not
+    known; a range then has about CLUSTER_BYTES of files.
     """
     total = sum(task.file_bytes for task in tasks)
     share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
 
     def count(task: Task) -> int:
+        """Return the number of key ranges of one task."""
         if task.file_bytes < SPLIT_BYTES or any(store.timeout_kinds for store in task.stores):
             return 1
         # Rounded: a partition that is a little larger than its share is worth no second pass.
@@ -124,9 +137,10 @@ def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
 
 
 def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
-    """Return the tasks, where large ones decode in a second thread if a core would idle.
+    """Return the tasks, of which large ones decode in a second thread if a core would idle.
 
-    No work is done twice, as it is by ranges.
+    A task is large if it has AHEAD_BYTES and more than ``LONELY`` cores' share of all file bytes.
+    Unlike key ranges, this repeats no work.
     """
     total = sum(task.file_bytes for task in tasks)
     return [
@@ -138,9 +152,9 @@ def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
 
 
 def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
-    """Return the number of key ranges for each task whose keys fit into ``memory`` bytes.
+    """Return for each task the number of key ranges whose keys fit into ``memory`` bytes each.
 
-    The number of keys is estimated from the records of the files.
+    It is at least 1. The numbers and lengths of keys are estimated from samples of the files.
     """
     record_bytes: dict[tuple[int, str], float] = {}
     threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
@@ -158,7 +172,8 @@ def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
 def _tell(counts: Sequence[int], unsplit: int, notify: Callable[[str], None]) -> None:
     """Notify the user of partitions that are read in passes, or whole in spite of the limit.
 
-    ``counts`` are the passes of each partition.
+    ``counts`` are the passes (reads of all files) of each partition. ``unsplit`` is the number of
+    partitions that should be split and cannot be.
     """
     split = [n for n in counts if n > 1]
     if split:
@@ -177,7 +192,8 @@ def _tell(counts: Sequence[int], unsplit: int, notify: Callable[[str], None]) ->
 def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
     """Return the largest possible number of keys of a task, without rows of RocksDB snapshots.
 
-    Estimated from one sampled file for each store name; ``record_bytes`` caches the samples.
+    It is estimated from one sampled file for each store name. ``record_bytes`` caches the samples:
+    operator id and store name -> bytes of a record.
     """
     keys = 0.0
     for store in task.stores:
@@ -191,14 +207,18 @@ def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
 
 
 def _has_rows(task: Task, file: StoreFile) -> bool:
-    """Return whether a file has rows itself. A snapshot of RocksDB has them in shared tables."""
+    """Return True if a file has rows itself: all do, except snapshots of RocksDB.
+
+    A snapshot of RocksDB has its rows in table files that snapshots share.
+    """
     return file.kind is not FileKind.SNAPSHOT or not provider_by_name(task.provider).shares_files
 
 
 def _snapshot_rows(task: Task) -> int:
-    """Return the rows that RocksDB snapshots of a task's stores claim to have.
+    """Return the number of rows that RocksDB snapshots record for a task, summed over its stores.
 
-    Of the oldest and the newest snapshot the larger number counts.
+    For each store it is the larger number of its first and last snapshot that is replayed; 0 for
+    stores without such snapshots.
     """
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
@@ -209,9 +229,10 @@ def _snapshot_rows(task: Task) -> int:
 
 
 def _kept_length(task: Task) -> int:
-    """Return the mean key length, in bytes, in the first block of a store's largest file.
+    """Return the mean key length in the first block of a store's largest file, in whole bytes.
 
-    The largest mean of all stores; 0 if no store keeps keys in memory, or no file can be read.
+    It is the largest mean of all stores that keep the bytes of keys in memory. 0 if there is no
+    such store, or no file can be read.
     """
     length = 0
     for store, reader in open_stores(_without_sums(task)):
@@ -254,8 +275,9 @@ def bound_ranges(
 ) -> Sequence[Task]:
     """Return the tasks, with call bounds for those that have a key range and timers.
 
-    The bounds come from a pass (``run``) over all ranges: records around a record show which call
-    made it.
+    Call bounds show by the records of all keys of a partition which calls of the user's function a
+    timeout can have made. ``run`` maps a function over tasks; it reads the tasks with timers once
+    more. Nothing is read if there are none.
     """
     timed = [task for task in tasks if needs_bounds(task)]
     if not timed:
@@ -271,7 +293,11 @@ def bound_ranges(
 def in_whole(
     tasks: Sequence[Task], observations: Iterable[Observed[Any]]
 ) -> Iterable[Observed[Any]]:
-    """Return the observations of tasks, those of key ranges merged into whole partitions."""
+    """Return the observations of tasks, with those of key ranges merged for whole partitions.
+
+    ``observations`` are facts of stores and versions. They are returned as they are if no task has
+    a key range.
+    """
     split = [task for task in tasks if task.key_range is not None]
     if not split:
         return observations

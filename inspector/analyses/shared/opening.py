@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 
 OpenedT = TypeVar("OpenedT", bound="Opened")  # :class:`Opened` or a subclass
 
-MORE_LOOKS = 3  # further attempts at most to list and read a checkpoint
+MORE_LOOKS = 3  # number of further attempts to list and read a checkpoint, at most
 
-# reason why a version cannot be read
+# clause on why a version cannot be read
 OUTPACED = "the query removes versions faster than they can be read"
 # message if every attempt to read a version failed
 OUTPACED_AGAIN = (
@@ -67,7 +67,11 @@ _LISTED_AGAIN = (
 
 
 def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return each problem once, and one for all files that the storage refused alike."""
+    """Return the problems without repetitions, in the order of their first occurrence.
+
+    Problems with files and folders that the storage did not show, for the same reason, become one
+    problem.
+    """
 
     def cause(problem: Problem) -> object:
         unseen = problem.slug in UNSEEN
@@ -77,7 +81,10 @@ def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def _merge_problems(alike: list[Problem]) -> Problem:
-    """Return one problem for several alike, which says how many other files it is about."""
+    """Return one problem for several alike: the first, with the number of other files it is about.
+
+    It is unchanged if all are about one path.
+    """
     first = alike[0]
     paths = len({problem.path for problem in alike})
     if paths == 1:
@@ -90,9 +97,9 @@ def _merge_problems(alike: list[Problem]) -> Problem:
 
 
 def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
-    """Return the checkpoint with the expiry rules of the options.
+    """Return the checkpoint with the expiry rules that the user gave in the options.
 
-    Raises CheckpointError if a rule is misspelt.
+    It is the checkpoint itself if there are none. Raises CheckpointError if a rule is misspelt.
     """
     texts = options.event_time_fields, options.operator_rules, options.join_retention
     if not any(texts):
@@ -106,20 +113,23 @@ def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
 
 @dataclass
 class Listings:
-    """State of the repeated listings of one run."""
+    """State of the repeated listings of one run, with their doubts.
 
-    # problems of the newest listing that the next one may not confirm
-    doubts: list[Problem] = field(default_factory=list)
-    whole: bool = False  # one of the listings could restore the version that is judged now
+    A doubt is a problem that a further listing may not confirm, because a running query and Spark's
+    cleanup can cause it for a moment.
+    """
+
+    doubts: list[Problem] = field(default_factory=list)  # doubts of the newest listing
+    whole: bool = False  # True if one of the listings could restore the version judged now
     # checkpoint by the newest listing; the reference keeps the tasks made of it alive
     newest: Checkpoint | None = None
     _seen: set[object] = field(default_factory=set)  # identities of the doubts of all listings
 
     def add(self, problems: Iterable[Problem], *, whole: bool) -> list[Problem]:
-        """Record a listing's problems, and whether it could restore the judged version.
+        """Record a listing's problems, and return its doubts that no earlier listing had.
 
-        Returns doubts that no earlier listing had; a version that was restorable before is one,
-        too.
+        ``whole`` is True if the listing can restore the judged version. If an earlier one could and
+        this one cannot, doubts about missing versions are returned in any case.
         """
         self.doubts = doubts(problems)
         gone = (MissingVersionError.slug,) if self.whole and not whole else ()
@@ -129,7 +139,7 @@ class Listings:
         return new
 
 
-# by this value a problem of two listings is the same
+# returns (slug, path, message) of a problem; equal ones are the same problem in two listings
 _identity = attrgetter("slug", "path", "message")
 
 
@@ -140,12 +150,15 @@ def newest_whole(checkpoint: Checkpoint) -> int | None:
 
 
 def doubts(problems: Iterable[Problem]) -> list[Problem]:
-    """Return the problems that a second listing may not confirm."""
+    """Return the problems that a second listing may not confirm, by their slugs in DOUBTFUL."""
     return [problem for problem in problems if problem.slug in DOUBTFUL]
 
 
 def restores(checkpoint: Checkpoint, version: int) -> bool:
-    """Return whether a version is committed and every store can restore it."""
+    """Return True if a version is committed and every store can restore it.
+
+    Also True for a committed version of a checkpoint without state files.
+    """
     has_it = version in checkpoint.restorable_versions or not checkpoint.store_files
     return has_it and version <= checkpoint.newest_version
 
@@ -158,7 +171,7 @@ def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
 
 
 def version_problem(previous: int, version: int) -> Problem:
-    """Return the problem that says which version is judged instead of a removed one."""
+    """Return the problem that ``version`` is judged instead of ``previous``, which was removed."""
     gone = f"files of batch {previous - 1} were removed while they were being read"
     return Problem(MOVED_SLUG, f"{gone}; the newest batch, {version - 1}, is judged instead")
 
@@ -171,7 +184,7 @@ class Opened:
     """
 
     checkpoint: Checkpoint  # checkpoint by the newest listing that the run uses
-    version: int  # the judged one
+    version: int  # judged state version
     options: Options  # options of the run
     # problems of the listing, and of versions that were removed meanwhile
     listed: tuple[Problem, ...]
@@ -179,25 +192,28 @@ class Opened:
     # opens the checkpoint again by a new listing; None if it is listed only once
     reopen: Callable[[], Checkpoint] | None = None
     listings: Listings = field(default_factory=Listings)  # listings so far
-    cache: ReportCache | None = None  # keeps the report for later runs
+    cache: ReportCache | None = None  # keeps the report for later runs; None if no cache is used
 
     def __repr__(self) -> str:
+        """Return a text with the class, the checkpoint and the version."""
         return f"<{type(self).__name__} of {self.checkpoint.root!r} at version {self.version}>"
 
     @classmethod
     def start(
         cls: type[OpenedT],
-        path: str | Opened,  # of the checkpoint, or of a part of it
+        path: str | Opened,  # path of the checkpoint, or of a part of it; or an opened run
         options: Options | None,
-        engines: SharedEngines | None = None,  # of several runs; by default each has its own
+        engines: SharedEngines | None = None,  # engines of several runs; None: the run has its own
         *,
         whole_logs: bool = True,  # read every entry of the logs, not only those next to the batch
         is_root: bool = False,  # the path is known to be a root: nothing is listed to find it
         cache: ReportCache | None = None,
     ) -> OpenedT:
-        """Open a checkpoint and choose the version; an opened run is returned as it is.
+        """Open a checkpoint, choose the version and the engine, and return the run.
 
-        Raises CheckpointError if there is no such part or version.
+        An opened run is returned as it is, or as one of this class. Listings repeat while they have
+        new gaps. Raises CheckpointError if there is no such part or version, or a rule or threshold
+        is wrong, and EngineError if the engine cannot be had.
         """
         if isinstance(path, Opened):
             return path if isinstance(path, cls) else cls(**vars(path))
@@ -227,7 +243,10 @@ class Opened:
     def at(
         cls: type[OpenedT], checkpoint: Checkpoint, version: int, options: Options, engine: Engine
     ) -> OpenedT:
-        """Return a run on a version of an opened checkpoint."""
+        """Return a run on a version of an opened checkpoint, with the problems of its listing.
+
+        The rules of the options are applied. The run cannot list the checkpoint again.
+        """
         checkpoint = with_unknown_watermarks(with_user_rules(checkpoint, options), version)
         listed = fold_problems((*checkpoint.problems, *listing_problems(checkpoint, version)))
         return cls(checkpoint, version, options, listed, engine)
@@ -239,14 +258,20 @@ class Opened:
         return (self.options.batch, self.options.state_version, selected) != (None, None, None)
 
     def list_again(self) -> Checkpoint:
-        """Return the checkpoint by a new listing; the run keeps the listing that it has."""
+        """Return the checkpoint by a new listing; the run keeps the listing that it has.
+
+        Call it only if ``reopen`` is set.
+        """
         assert self.reopen is not None
         checkpoint = with_user_rules(self.reopen(), self.options)
         self.listings.newest = checkpoint
         return with_unknown_watermarks(checkpoint, self.version)
 
     def gone(self, paths: Collection[str]) -> set[str]:
-        """Return the paths that a new listing does not find."""
+        """Return those of ``paths`` that neither a new listing nor a request to the storage finds.
+
+        Without paths nothing is listed.
+        """
         return missing_files(self.list_again(), paths) if paths else set()
 
     def look_again(self) -> bool:
@@ -254,8 +279,9 @@ class Opened:
 
         The run takes over the new listing and its problems. A version that the user chose always
         stays. Another version stays if every store can still restore it; otherwise the newest
-        version replaces it. If the new listing of this version has new problems, the run changes to
-        the newest version that every store can restore, if there is one.
+        version replaces it. If the new listing has doubts that no earlier one had, the run changes
+        to the newest version that every store can restore, if there is one. New doubts that are
+        left are replaced by the problem that the query removes files faster than they can be read.
         """
         assert self.reopen is not None
         checkpoint, previous = self.reopen(), self.version
@@ -273,9 +299,11 @@ class Opened:
         return self.version != previous
 
     def _go_over(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
-        """Replace the listing, and the version if it is gone or ``version`` is given.
+        """Take over the listing of ``checkpoint`` and its problems; return its new doubts.
 
-        Returns the doubts that no earlier listing had.
+        These are doubts that no earlier listing had. ``version`` becomes the judged version. If it
+        is None, the judged version stays if it can be restored or the user chose it; otherwise the
+        newest version replaces it.
         """
         if version is None and not self.is_of_chosen_version:
             kept = restores(checkpoint, self.version)
@@ -287,13 +315,19 @@ class Opened:
         return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
 
     def check_lasting(self) -> None:
-        """Raise OutpacedError if the version was removed while it was listed."""
+        """Raise OutpacedError if the query removes files faster than they can be listed.
+
+        The listing then has that problem, because each repeated listing lacked other files.
+        """
         for problem in self.listed:
             if problem.slug == OUTPACED_SLUG:
                 raise OutpacedError(problem.message, problem.path)
 
     def begin_anew(self, error: OutpacedError) -> None:
-        """Change to the newest version; raise ``error`` if the user chose the version."""
+        """List again and change to the newest version if the judged one cannot be restored.
+
+        A change is noted as a problem. Raises ``error`` if the user chose the version.
+        """
         if self.is_of_chosen_version:
             raise error
         previous = self.version
@@ -315,11 +349,15 @@ class Opened:
         return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
 
     def note(self, problem: Problem) -> None:
-        """Add a problem to those of the listing, unless it is there."""
+        """Add a problem as the last one of the listing; an equal one is removed before."""
         self.listed = (*(listed for listed in self.listed if listed != problem), problem)
 
     def _confirm_listing(self) -> None:
-        """List again until no gap is new, at most ``MORE_LOOKS`` times."""
+        """List again while the listing has doubts, until no doubt is new.
+
+        It is listed again at most ``MORE_LOOKS`` times. If the doubts are gone, a problem that is
+        no fault says that the checkpoint was listed again.
+        """
         self.listings.add(self.listed, whole=restores(self.checkpoint, self.version))
         for look in range(MORE_LOOKS):
             earlier = self.listings.doubts
@@ -332,7 +370,7 @@ class Opened:
                 return
 
     def subject(self, problems: Iterable[Problem] = ()) -> Subject:
-        """Return the subject of a report without facts, with further problems."""
+        """Return the subject of a report without facts, with ``problems`` after the listing's."""
         listed = [*self.listed, *problems]
         return Subject(self.checkpoint, self.version, listed, self.options)
 
@@ -350,7 +388,11 @@ class Recalled:
 def begin(
     path: str, options: Options, engines: SharedEngines | None = None, *, is_root: bool = False
 ) -> Opened | Recalled:
-    """Open a checkpoint (:meth:`Opened.start`), or return its report if the cache has it."""
+    """Open a checkpoint (:meth:`Opened.start`), or return its report if the cache has it.
+
+    Raises the errors of :meth:`Opened.start`. If the path is no checkpoint, its entry is removed
+    from the cache.
+    """
     if options.cache is None:
         return Opened.start(path, options, engines, is_root=is_root)
     from inspector.analyses.shared.report_cache import ReportCache  # noqa: PLC0415 - for few
@@ -362,7 +404,7 @@ def begin(
             return Recalled(report, options)
         return Opened.start(path, options, engines, is_root=cache.is_root, cache=cache)
     except NotACheckpointError:
-        # Else every search would end here, and find none of those that may lie below.
+        # Otherwise every search would end here, and find no checkpoint in the folders below.
         cache.forget()
         raise
 
@@ -377,8 +419,10 @@ def opener_of(
 ) -> Callable[[], Checkpoint]:
     """Return a function that opens a checkpoint by new listings each time it is called.
 
-    It keeps the bytes of logs, metadata and schemas. Without that it is too slow for a query that
-    keeps few batches.
+    The function keeps the bytes of logs, metadata and schemas for the next call. ``reader`` opens
+    the path by Spark's file systems; None for fsspec. ``near`` limits which entries of the logs are
+    read. ``place`` is the root and the part, if they are known. Raises CheckpointError if the path
+    is no checkpoint, and EngineError for ``storage_options`` with a reader.
     """
     selection = Selection(options.operator_id, options.partition_id, options.store_name)
     narrowed = selection, UserSchemas.parse(options.key_schemas, options.value_schemas)

@@ -1,4 +1,4 @@
-"""The options that analyses share, declared once, and the groups in which analyses accept them."""
+"""The options that analyses share, and the groups of them that analyses accept."""
 
 from __future__ import annotations
 
@@ -20,37 +20,43 @@ class Option:
     """Properties of a command line option, in the annotation of a parameter."""
 
     help: str = ""  # help text
-    minimum: int | None = None  # least value of a number; None for no limit
+    minimum: int | None = None  # least allowed value of a number; None for no limit
     # allowed values of a text; those of an enum or ``Literal`` follow from its type
     choices: tuple[str, ...] = ()
-    metavar: str | None = None  # name of the value in the help
-    flag: str | None = None  # its spelling on the command line, if another: ``--partition``
-    source: str | None = None  # its name in Spark's data source, if not in camel case
-    size: bool = False  # a number of bytes, which may be spelled ``8GiB``
-    file: bool = False  # a text that may be spelled ``@FILE``
-    for_people: int | None = None  # default in formats for people, if it differs
+    metavar: str | None = None  # placeholder for the value in the help, such as ``KEY=VALUE``
+    # spelling on the command line, such as ``--partition``; None if it follows from the name
+    flag: str | None = None
+    source: str | None = None  # name in Spark's data source; None for the name in camel case
+    size: bool = False  # True for a number of bytes, which may be spelled ``8GiB``
+    file: bool = False  # True for a text that may be read from a file, spelled ``@FILE``
+    for_people: int | None = None  # default in formats for people; None if it does not differ
 
 
 @dataclass(frozen=True)
 class Parameter:
     """An option, or an argument, with its name and type."""
 
-    name: str  # of the parameter or field of ``Options``; ``engine.master``: of its field engine
+    # name of the function's parameter or of the field of ``Options``; ``engine.master`` is the
+    # field ``master`` of its field ``engine``
+    name: str
     kind: type  # the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs
     option: Option  # properties on the command line
     default: Any = None  # value if the option is not given
-    many: bool = False  # the option may be repeated
-    required: bool = False  # the argument must be given
+    many: bool = False  # True if the option may be repeated
+    required: bool = False  # True if the argument must be given
 
     @property
     def flag(self) -> str:
-        """Spelling on the command line; in the singular if the option may be repeated."""
+        """Spelling on the command line, such as ``--key-schema``.
+
+        Unless declared, it is made of the name, without a last ``s`` if the option may be repeated.
+        """
         name = self.name.rpartition(".")[2].replace("_", "-")
         return self.option.flag or f"--{name.removesuffix('s') if self.many else name}"
 
     @property
     def source(self) -> str:
-        """Name in Spark's data source: in camel case, unless declared."""
+        """Name in Spark's data source: the declared one, or else the name in camel case."""
         if self.option.source is not None:
             return self.option.source
         first, *later = self.name.split("_")
@@ -58,7 +64,7 @@ class Parameter:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Values that are allowed; empty if any value is."""
+        """Values that are allowed, of the enum or as declared; empty if any value is."""
         if issubclass(self.kind, enum.Enum):
             return tuple(member.value for member in self.kind)
         return self.option.choices
@@ -68,7 +74,11 @@ Group = tuple[Parameter, ...]  # options that belong together and that several a
 
 
 def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
-    """Return the parameter that an annotation declares; None if it has no :class:`Option`."""
+    """Return the parameter that the annotation ``hint`` declares; None if it has no ``Option``.
+
+    ``name`` and ``default`` are those of the parameter or field. It is required if ``default`` is
+    :data:`inspect.Parameter.empty`.
+    """
     parts = hint_parts(hint)
     option = next((mark for mark in parts.marks if isinstance(mark, Option)), None)
     if option is None:
@@ -81,9 +91,10 @@ def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
 
 
 def _element_type(parts: HintParts) -> tuple[type, tuple[str, ...], bool]:
-    """Return the type of one value, the choices of a ``Literal``, and whether several are allowed.
+    """Return the type of one value, the choices, and True if several values are allowed.
 
-    A mapping gives ``dict`` and True.
+    ``parts`` are the parts of a type hint. Only a ``Literal`` has choices. Several values are
+    allowed for a tuple, and for a mapping, whose type is ``dict``.
     """
     if parts.origin is Union:
         # ``str | tuple[str, ...]``: one of several values may be given without its tuple.
@@ -99,11 +110,12 @@ def _element_type(parts: HintParts) -> tuple[type, tuple[str, ...], bool]:
     return parts.origin, (), False
 
 
-FOR_PEOPLE = 100  # rows in a table for people unless told otherwise; machine formats get all
+# default number of rows in a table for people, at most; formats for machines get all rows
+FOR_PEOPLE = 100
 
-# option of commands that list rows
+# option ``--raw`` of commands that list rows
 RAW = Option("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
-# option of commands that list rows
+# option ``--limit`` of commands that list rows
 LIMIT = Option(
     f"Maximum rows (0 = all).  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
     minimum=0,
@@ -115,7 +127,7 @@ _SCHEMA_HELP = (
     "Schema of a store's {}s, if the checkpoint has none (Spark 3.0 and older) or a "
     "wrong one: Spark DDL, StructType JSON, or @FILE; repeatable."
 )
-_HELP = {  # of options, by their names
+_HELP = {  # help texts of the shared options, by fields of :class:`Options`
     "storage_options": "Option for the fsspec driver of the storage; repeatable.",
     "provider_format": "Format of the state files, if their state store provider is none of "
     "Spark's or Databricks': that of the HDFS-backed provider (hdfs) or of RocksDB (rocksdb).",
@@ -159,42 +171,60 @@ _HELP = {  # of options, by their names
 class Options:
     """Options that analyses share; every field has the default of the command line.
 
-    What a field means is the help of its option. Of ``batch`` and
-    ``state_version`` the newest committed one counts if neither is given; ``memory_limit`` is in
-    bytes; ``storage_options`` may hold credentials; ``redact`` None is the analysis' own default.
+    The help of an option on the command line also describes its field here.
     """
 
+    # options of the storage's driver, by name; they may hold credentials
     storage_options: Annotated[Mapping[str, str], Option(metavar="KEY=VALUE")] = field(
         default_factory=dict, repr=False
     )
+    # format of the state files of an unknown state store provider; None if the provider is known
     provider_format: Annotated[Literal["hdfs", "rocksdb"] | None, Option()] = None
+    # batch after which the state is read; None for that of ``state_version``, or without it for the
+    # newest committed one
     batch: Annotated[int | None, Option(minimum=0, source="batchId")] = None
-    state_version: Annotated[int | None, Option(minimum=0)] = None
+    state_version: Annotated[int | None, Option(minimum=0)] = None  # batch + 1; None as for batch
+    # id of the only operator that is read; None for all
     operator_id: Annotated[int | None, Option(minimum=0, flag="--operator")] = None
+    # name of the only store that is read; None for all
     store_name: Annotated[str | None, Option(flag="--store")] = None
+    # id of the only partition that is read; None for all
     partition_id: Annotated[
         int | None, Option(minimum=0, flag="--partition", source="snapshotPartitionId")
     ] = None
+    # redaction of keys and values; None for the default of the analysis
     redact: Annotated[Redact | None, Option()] = None
+    # number of partitions read at the same time in this process; None for the number of cores
     workers: Annotated[int | None, Option(minimum=1)] = None
+    # memory of this process, or of each Python worker on Spark, in bytes; None for no limit
     memory_limit: Annotated[int | None, Option(size=True)] = None
+    # options of the engine, which reads the files; by default in this process
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
+    # clock of group-state timeouts; None if the files have to show it
     timeout_kind: Annotated[TimeoutKind | None, Option()] = None
+    # fields that carry the watermark where no schema marks them
     event_time_fields: Annotated[tuple[str, ...], Option(metavar="[OP=]FIELD")] = ()
+    # expiry rules of operators, as texts
     operator_rules: Annotated[tuple[str, ...], Option(metavar="OP[:STORE]=RULE")] = ()
+    # how long sides of joins keep their rows behind the watermark, as texts
     join_retention: Annotated[tuple[str, ...], Option(metavar="[OP:]SIDE=DURATION")] = ()
+    # key, or conditions on its fields, of the only rows that are read; empty for all rows
     key: Annotated[str | tuple[str, ...], Option(metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH")] = ()
+    # conditions on the fields of the only rows that are read; empty for all rows
     where: Annotated[tuple[str, ...], Option(metavar="'FIELD OP VALUE'")] = ()
+    # schemas of stores' keys, in place of those of the checkpoint
     key_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
+    # schemas of stores' values, in place of those of the checkpoint
     value_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
+    # thresholds of findings, by name; defaults for all others
     thresholds: Annotated[Mapping[str, str | float], Option(metavar="NAME=VALUE")] = field(
         default_factory=dict
     )
-    cache: Annotated[str | None, Option(metavar="DIR")] = None
+    cache: Annotated[str | None, Option(metavar="DIR")] = None  # folder of cached reports, or None
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Values of ``key`` as a tuple."""
+        """Values of ``key`` as a tuple; empty if no key is given."""
         return (self.key,) if isinstance(self.key, str) else tuple(self.key)
 
 
@@ -202,7 +232,7 @@ _HINTS = hints_of(Options)  # annotations of the fields of :class:`Options`
 
 
 def _group(*names: str) -> Group:
-    """Return the parameters for these fields of :class:`Options`, with their help."""
+    """Return the parameters for the fields of :class:`Options` in ``names``, with their help."""
     group = []
     for name in names:
         item = parameter(name, _HINTS[name], getattr(Options, name, None))
@@ -212,7 +242,8 @@ def _group(*names: str) -> Group:
 
 
 # Groups of options that analyses accept by ``uses``, from STORAGE to SHARED.
-STORAGE = _group("storage_options")
+
+STORAGE = _group("storage_options")  # options of the storage's driver
 FORMAT = _group("provider_format")  # options on the format of the state files
 # options on the storage, and on the part of the checkpoint
 PART = _group("storage_options", "provider_format", "operator_id", "store_name", "partition_id")
@@ -223,7 +254,7 @@ THRESHOLDS = _group("thresholds")  # option with thresholds of findings
 CACHE = _group("cache")  # option with the folder of cached reports
 # options on expiry rules
 RULES = _group("timeout_kind", "event_time_fields", "operator_rules", "join_retention")
-# options of the engine, by field of ``EngineOptions``
+# declarations of the options of the engine, by fields of ``EngineOptions``
 _ENGINE = {
     "name": Option(
         "Where to read: in this process, or on Spark's executors.", choices=NAMES, flag="--engine"
@@ -254,7 +285,7 @@ REPLAY: Group = (*WORK, *STATE)  # options on the state, and on how it is read
 
 
 def redacting(default: Redact) -> Group:
-    """Return the option ``--redact`` with the default of an analysis."""
+    """Return a group with the option ``--redact`` alone, whose default is ``default``."""
     return tuple(replace(item, default=default) for item in _group("redact"))
 
 
@@ -266,6 +297,6 @@ SHARED: Group = (
 
 
 def cache_inside(folder: str) -> CheckpointError:
-    """Return the error for a cache folder that is inside a checkpoint."""
+    """Return the error to raise for a cache ``folder`` that is inside a checkpoint."""
     message = "the folder of the cache lies in the checkpoint, which is never written to"
     return CheckpointError(message, spell_root(folder))

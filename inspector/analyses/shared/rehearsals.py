@@ -1,4 +1,8 @@
-"""The history of a rehearsal: which operators read state back, fired timers or evicted rows."""
+"""The history of a rehearsal: which operators read state back, fired timers or evicted rows.
+
+A rehearsal is a checkpoint that a query made from chosen rows. Two of them, of the old and the new
+query, are compared before the new query takes over the state.
+"""
 
 from __future__ import annotations
 
@@ -17,43 +21,52 @@ from inspector.operators.rule import WATERMARK_KEY, Clock, RowPart
 from inspector.operators.transform_with_state import TTL_FIELD, Family
 from inspector.sparktypes import StructField
 
-TIMEOUT = "timeoutTimestamp"  # the field of a group state that holds its timer, epoch ms
-EXPIRY = "expiryTimestampMs"  # the field of a timer of transformWithState, epoch ms
-YEAR_MS = 365 * 24 * 3_600_000  # one year, in ms
-DAY_MS = 24 * 3_600_000  # the time range of a join that a rehearsal is trusted to show
-RANGE_MS = 1  # unit of watermarks: the time range of a join is exact if it is open by no more
-MOST_VERSIONS = 64  # state versions of one rehearsal that are read
+TIMEOUT = "timeoutTimestamp"  # field of a group state's value that holds its timer, epoch ms
+EXPIRY = "expiryTimestampMs"  # field of the key of a timer of transformWithState, epoch ms
+# one year, in ms: timers that are later than the first batch's processing time follow processing
+# time if the watermark is further behind that time
+YEAR_MS = 365 * 24 * 3_600_000
+# one day, in ms: a row of a join that is further behind the watermark and stays shows that the join
+# keeps rows
+DAY_MS = 24 * 3_600_000
+# unit of watermarks: a join's time range is known exactly if it is open by no more ms
+RANGE_MS = 1
+MOST_VERSIONS = 64  # number of state versions up to which a rehearsal's older versions are read
 
 Store = tuple[int, str]  # operator id, store name
 Snapshot = Mapping[Store, Mapping[str, tuple[Any, Any]]]
 """Live rows of one state version: by store and by the text of the key, the key and the value."""
 
 
-Distances = tuple[int | None, int | None]  # greatest of kept rows, least of evicted ones, in ms
+# distances of rows behind the watermark, in ms: the greatest of kept rows, and the least of evicted
+# ones that is greater; None if there is no such row
+Distances = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the batches of one rehearsal did, by operator id, and the times that they set."""
+    """Actions of the operators in one rehearsal, by operator id, and the times that they set."""
 
-    read_back: frozenset[int] = frozenset()  # a later batch with data changed a key that was there
-    # a timer fired, a row was evicted, or a row that the watermark had passed stayed
+    # ids of operators of which a batch with data changed a key that was there before
+    read_back: frozenset[int] = frozenset()
+    # ids of operators that fired a timer, evicted a row, or kept one that the watermark had passed
     fired: frozenset[int] = frozenset()
-    timed: frozenset[int] = frozenset()  # a timer was set, or the watermark decides which rows stay
-    # joins whose time range may be any between two distances from the watermark, in ms: of rows
-    # that were kept and of rows that were evicted; None if there was no such row
+    # ids of operators that set a timer, or whose rows the watermark removes by logic that no schema
+    # shows
+    timed: frozenset[int] = frozenset()
+    # ids of joins whose time range is not known exactly -> the distances that bound it
     open_ranges: Mapping[int, Distances] = field(default_factory=dict)
-    # by store, distances (ms) of expiry times from the clock of the batch that wrote them
+    # store -> distances (ms) of expiry times (TTL) from the clock of the batch that wrote them
     ttls: Mapping[Store, frozenset[int]] = field(default_factory=dict)
-    # by store, distances (ms) of processing-time timers from the clock of their batch
+    # store -> distances (ms) of processing-time timers from the clock of the batch that set them
     timers: Mapping[Store, frozenset[int]] = field(default_factory=dict)
 
 
 def has_user_code(operator: Operator) -> bool:
     """Return True if a function of the user reads the operator's existing state.
 
-    Such a function is that of arbitrary state, a processor, or an aggregate whose buffer is
-    serialized.
+    So it is for group state, for a transformWithState processor, and for an aggregate that stores
+    its buffer in a field ``buf``.
     """
     if operator.name in GROUP_STATE or operator.processor is not None:
         return True
@@ -62,7 +75,7 @@ def has_user_code(operator: Operator) -> bool:
 
 
 def timeout_ms(value: Any) -> int | None:
-    """Return the timer in the value of a group state; None if no timer is set."""
+    """Return the timer (epoch ms) in the decoded value of a group state; None if none is set."""
     timeout = value.get(TIMEOUT) if isinstance(value, dict) else None
     return timeout if isinstance(timeout, int) and timeout > 0 else None
 
@@ -70,9 +83,9 @@ def timeout_ms(value: Any) -> int | None:
 def timer_clock(checkpoint: Checkpoint, timers: Iterable[int]) -> TimeoutKind | None:
     """Return the clock that the timers of a group state follow; None if the files do not show it.
 
-    A timer by processing time is later than the clock of the first batch. A timer by event time
-    requires a watermark, and is set from event times: all timers later than that clock follow it
-    if the watermark is a year or more behind it.
+    ``timers`` are their times, epoch ms. It is event time if a timer is not later than the
+    processing time of batch 0. Otherwise it is processing time if the newest watermark is more than
+    a year behind that time, or absent.
     """
     clocks = checkpoint.logs.clocks
     first = next((clock for batch, clock in clocks.items() if batch == 0), None)
@@ -87,9 +100,11 @@ def timer_clock(checkpoint: Checkpoint, timers: Iterable[int]) -> TimeoutKind | 
 
 
 def compared_versions(before: Checkpoint, new: Checkpoint) -> list[tuple[int, int]]:
-    """Return the pairs of state versions in which both rehearsals had read the same inputs.
+    """Return pairs of state versions, of ``before`` and ``new``, after the same inputs.
 
-    The last pair are the newest versions. It is the only pair if the batches do not correspond.
+    The two rehearsals have read the same rows. If their batches have data in the same order, all
+    versions are paired; if as many batches have data, the versions of these are. The last pair are
+    the newest versions. It is the only one otherwise, or if the log of a rehearsal lacks a batch.
     """
     newest = before.newest_version, new.newest_version
     flags = [_data_flags(checkpoint) for checkpoint in (before, new)]
@@ -103,9 +118,9 @@ def compared_versions(before: Checkpoint, new: Checkpoint) -> list[tuple[int, in
 
 
 def _data_flags(checkpoint: Checkpoint) -> dict[int, bool]:
-    """Return by state version whether its batch read new rows, from version 1 on.
+    """Return for each state version from 1 on True if its batch read new rows, else False.
 
-    Empty if the log lacks a batch, or there are more than MOST_VERSIONS.
+    Empty if the log lacks a batch, if there is no version, or if there are more than MOST_VERSIONS.
     """
     newest = checkpoint.newest_version
     clocks = {version: checkpoint.clock(version) for version in range(1, newest + 1)}
@@ -115,7 +130,7 @@ def _data_flags(checkpoint: Checkpoint) -> dict[int, bool]:
 
 
 def _has_data(clock: BatchClock | None) -> bool:
-    """True if the batch read new rows, or may have."""
+    """True if the batch read new rows, or may have; also for an unknown batch (None)."""
     return clock is None or clock.has_new_data is not False  # None: no batch is before it
 
 
@@ -124,7 +139,11 @@ def coverage_of(
     snapshots: Mapping[int, Snapshot],  # by state version; versions may be absent
     kinds: Mapping[int, TimeoutKind | None],  # clocks of group states' timers by operator id
 ) -> Coverage:
-    """Return the actions of each operator in a rehearsal, as far as its rows show."""
+    """Return the actions of the operators in a rehearsal, if the rows in ``snapshots`` show them.
+
+    Actions of a batch show only if the versions before and after it are given; the version before
+    the first one is empty.
+    """
     read_back, fired, timed, open_ranges = set(), set(), set(), {}
     for operator in checkpoint.query:
         number = operator.operator_id
@@ -156,10 +175,10 @@ def coverage_of(
 def _time_range(
     checkpoint: Checkpoint, operator: Operator, store: str, snapshots: Mapping[int, Snapshot]
 ) -> Distances | None:
-    """Return the distances from the watermark that bound the time range of one side of a join.
+    """Return the distances from the watermark that bound the time range of one store of a join.
 
-    Returns None if no event time of the value decides which rows are evicted, and if the store
-    never had rows or kept rows for ``DAY_MS``.
+    Returns None if its value has no column with a watermark, or its key has one. Returns None, too,
+    if no row was evicted beyond the kept ones, and there were none or one was kept for ``DAY_MS``.
     """
     schema = operator.schemas[store]
     columns = [i for i, column in enumerate(schema.value.fields) if _has_delay(column)]
@@ -173,7 +192,7 @@ def _time_range(
         if not watermark:
             continue
         rows = snapshot.get((operator.operator_id, store), {})
-        # A row that is removed gives its index to another one: rows are told by their values.
+        # A row that is removed gives its index to another one: rows are identified by values.
         still = Counter(_without_match(value) for _, value in rows.values())
         for _, value in previous.values():
             text = _without_match(value)
@@ -189,25 +208,30 @@ def _time_range(
 
 
 def _without_match(value: Any) -> str:
-    """Return the text of a row of a join without the flag that it met a partner."""
+    """Return the text of a join row's decoded value, without names and its field ``matched``.
+
+    That field is the flag that the row met a partner.
+    """
     fields = value.items() if isinstance(value, dict) else ()
     return repr([part for name, part in fields if name != "matched"])
 
 
 def _is_exact(kept: int | None, evicted: int | None) -> bool:
-    """Return True if two distances leave a time range open by no more than the unit of time."""
+    """Return True if both distances (ms) are known and differ by no more than ``RANGE_MS``."""
     return kept is not None and evicted is not None and evicted - kept <= RANGE_MS
 
 
-Durations = Callable[[Operator, str, Any, Any], Iterable[int]]  # times of one row, epoch ms
+# returns the times of one row, epoch ms, from operator, store name, decoded key and decoded value
+Durations = Callable[[Operator, str, Any, Any], Iterable[int]]
 
 
 def _durations(
     checkpoint: Checkpoint, snapshots: Mapping[int, Snapshot], times: Durations
 ) -> dict[Store, frozenset[int]]:
-    """Return how far times in rows are from the clock of their batch, in ms, by store.
+    """Return how far times in rows are after the processing time of their batch, in ms, by store.
 
-    ``times`` yields the times of a row. Only rows count that the batch put or changed.
+    ``times`` yields the times of a row. Only rows count that the batch added or changed, and of
+    these the times that the row did not have before. Stores without such times are absent.
     """
     operators = {operator.operator_id: operator for operator in checkpoint.query}
     distances: dict[Store, set[int]] = {}
@@ -230,7 +254,10 @@ def _durations(
 
 
 def _ttls(operator: Operator, store: str, _key: Any, value: Any) -> Iterator[int]:
-    """Yield the expiry times of a value, or of the entries of a list, that has a TTL."""
+    """Yield the expiry times (epoch ms) of a value with a TTL, or of the entries of a list value.
+
+    Yields none unless the store has a variable of transformWithState.
+    """
     family = operator.family(store) if operator.processor is not None else None
     if family is not None and family.is_variable:
         for entry in value if isinstance(value, list) else [value]:
@@ -242,7 +269,10 @@ def _ttls(operator: Operator, store: str, _key: Any, value: Any) -> Iterator[int
 def _clock_timers(
     kinds: Mapping[int, TimeoutKind | None], operator: Operator, store: str, key: Any, value: Any
 ) -> Iterator[int]:
-    """Yield the timer in a row, if it follows processing time."""
+    """Yield the timer (epoch ms) in a row, if it is one and follows processing time.
+
+    ``kinds`` are the clocks of group states' timers by operator id.
+    """
     if operator.name in GROUP_STATE:
         timer = timeout_ms(value)
         if timer is not None and kinds.get(operator.operator_id) is TimeoutKind.PROCESSING_TIME:
@@ -252,9 +282,10 @@ def _clock_timers(
 
 
 def _follows_watermark(operator: Operator) -> bool:
-    """Return True if logic that no schema shows decides which rows the watermark removes.
+    """Return True if the watermark may remove rows of an operator, by logic that no schema shows.
 
-    A join has a time range, and an aggregation has an output mode.
+    That is the time range of a join with a watermark column, and the output mode of an aggregation
+    whose rows expire by the watermark.
     """
     if operator.name == "symmetricHashJoin":
         schemas = operator.schemas.values()
@@ -269,14 +300,14 @@ def _follows_watermark(operator: Operator) -> bool:
 def _of_operator(
     operator: Operator, snapshot: Snapshot
 ) -> Iterator[tuple[str, Mapping[str, tuple[Any, Any]]]]:
-    """Yield the stores of one operator with their rows."""
+    """Yield (store name, rows) for each store of one operator in a snapshot."""
     for (number, store), rows in snapshot.items():
         if number == operator.operator_id:
             yield store, rows
 
 
 def _timers(operator: Operator, snapshot: Snapshot) -> Iterator[int]:
-    """Yield the timers that are set in a version."""
+    """Yield the timers of an operator that are set in a version, epoch ms."""
     for store, rows in _of_operator(operator, snapshot):
         if operator.name in GROUP_STATE:
             yield from filter(None, (timeout_ms(value) for _, value in rows.values()))
@@ -324,9 +355,10 @@ def _step(
 
 
 def _is_due(operator: Operator, store: str, row: tuple[Any, Any], clock: BatchClock) -> bool:
-    """Return True if the watermark has passed a row, so that its presence shows that it is kept.
+    """Return True if the watermark of a batch has passed a row, given as key and value.
 
-    For a join the row must be a day behind.
+    Its presence then shows that it is kept. For a join, an event time of the value must be a day
+    behind. False if the rule of the store does not follow the watermark.
     """
     watermark, rule = clock.watermark_ms or 0, operator.rules.get(store)
     if operator.name == "symmetricHashJoin":
@@ -348,7 +380,11 @@ def _has_delay(column: StructField) -> bool:
 
 
 def _field_ms(part: Any, path: tuple[int, ...], per_ms: int) -> int | None:
-    """Return the time at a path of ordinals in a decoded row, epoch ms; None if it has none."""
+    """Return the time at a path of field ordinals in a decoded key or value, epoch ms.
+
+    ``per_ms`` is the number of units of an integer in one millisecond; a text is an ISO time. None
+    if there is no time.
+    """
     for ordinal in path:
         values = list(part.values()) if isinstance(part, dict) else []
         part = values[ordinal] if ordinal < len(values) else None
@@ -364,9 +400,11 @@ def _field_ms(part: Any, path: tuple[int, ...], per_ms: int) -> int | None:
 def _processor_step(
     operator: Operator, previous: Snapshot, snapshot: Snapshot, clock: BatchClock
 ) -> tuple[bool, bool]:
-    """Return two flags of a batch: a timer fired; data changed a key that was there.
+    """Return two flags of a batch of a transformWithState processor.
 
-    The first is about timers of a processor, the second about its variables.
+    The first is True if a timer that was due is gone, so that it fired. The second is True if new
+    data changed variables of a grouping key that had some before, and that fired no timer. A value
+    whose TTL has passed does not count as changed. ``previous`` are the rows before.
     """
     after = dict(_of_operator(operator, snapshot))
     fired, present, touched = set(), set(), set()
@@ -393,7 +431,7 @@ def _processor_step(
 
 
 def _group(key: Any) -> str:
-    """Return the grouping key within the key of a map entry, a timer or a value."""
+    """Return the text of the grouping key within the key of a map entry, a timer or a value."""
     return repr(key["key"] if isinstance(key, dict) and "key" in key else key)
 
 

@@ -1,8 +1,8 @@
-"""Reports of audits, kept for later ones by what a listing of the checkpoint says.
+"""Reports of audits, kept in a cache for later audits of the same checkpoint.
 
-A report is that of the files that were listed, by the options and the release that made it. Where a
-new listing says the same of every file, it is the report of now too, and no file is read; anything
-else is a reason to read all. A note alone tells which it was.
+A report follows from the listed files, the options and the release of this package. If a new
+listing shows no change of any file, the kept report is returned with a note, and no file is read.
+Otherwise all files are read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine
 
 
 _WITH_KEYS = frozenset({"SS303", "SS307"})
-"""Ids of findings whose sentences name a key."""
+"""Ids of findings whose sentences name a key. Their reports are not kept if keys are shown."""
 
 
 @cache
@@ -64,24 +64,28 @@ class ReportCache:
     """Cache entry for the audit of one path with given options."""
 
     def __init__(self, path: str, options: Options, *, is_root: bool = False) -> None:
-        """Prepare the entry; ``is_root`` if the path is known to be a checkpoint's root.
+        """Prepare the entry; nothing is read. ``options`` must name the folder of the cache.
 
-        Raises EngineError for ``--io hadoop``.
+        ``is_root`` is True if the path is known to be a checkpoint's root. Raises EngineError for
+        ``--io hadoop``.
         """
         assert options.cache is not None
         if options.engine.io == HADOOP:
             raise EngineError("--cache compares listings made by fsspec, got --io hadoop")
-        self.is_root = is_root
+        self.is_root = is_root  # True if the path is known to be a checkpoint's root
         self._path, self._options, self._folder = path, options, options.cache
-        self._name = _name_of(path, _choices(options))
-        self._tree: Tree | None = None
+        self._name = _name_of(path, _choices(options))  # name of the entry in the cache
+        self._tree: Tree | None = None  # listing of :meth:`recall`, until :meth:`look` returns it
+        # hash of the last listing; None if there is none, or a file may change without a trace
         self._listing: str | None = None
-        self._looks = 0
+        self._looks = 0  # number of calls of :meth:`look`
 
     def recall(self) -> Report | None:
-        """Return the kept report if no file of the checkpoint has changed, else None.
+        """Return the kept report, with a note, if no file of the checkpoint has changed, else None.
 
-        Lists the checkpoint once; raises OSError and InspectorError like any listing.
+        Lists the checkpoint once if there is an entry of this release, and sets ``is_root`` if the
+        files have changed. If that listing fails, it returns None. Raises OSError or InspectorError
+        if the root of the checkpoint cannot be found.
         """
         entry = self._entry()
         if entry is None:
@@ -107,7 +111,8 @@ class ReportCache:
     def look(self, storage: Storage) -> Tree | None:
         """Return the listing for a run's first opening: that of ``recall``, or a new one.
 
-        None at each further call, and if the listing fails; the run then lists by itself.
+        None at each further call, and if the listing fails; the run then lists by itself. Raises
+        CheckpointError if the cache is in the checkpoint of ``storage``.
         """
         check_outside(storage.url, self._folder)
         self._looks += 1
@@ -117,9 +122,10 @@ class ReportCache:
         return tree
 
     def keep(self, report: Report) -> None:
-        """Write the report into the cache, if a later run may use it.
+        """Write the report into the cache, if a later run may use it; else do nothing.
 
         It must be complete, of one listing, without shown keys and without a batch that runs again.
+        The user is notified if the cache cannot be written.
         """
         moved = any(problem.slug == MOVED_SLUG for problem in report.problems)
         if self._listing is None or self._looks != 1 or moved or not report.complete:
@@ -141,19 +147,19 @@ class ReportCache:
         self._attempt(lambda files: files.write(self._name, json.dumps(entry).encode()))
 
     def forget(self) -> None:
-        """Remove the kept report, because of which a search takes the path for a root."""
+        """Remove the kept report, so that searches no longer take the path for a checkpoint."""
         self._attempt(lambda files: files.remove(self._name))
 
     def _entry(self) -> dict[str, Any] | None:
-        """Return the kept entry, as JSON fields; None without one of this release."""
+        """Return the kept entry as its JSON fields; None if there is none of this release."""
         content = self._attempt(lambda files: files.read(self._name))
         entry: dict[str, Any] | None = None if content is None else json.loads(content)
         return entry if entry is not None and entry["tool"] == _tool() else None
 
     def _attempt(self, use: Callable[[CacheFiles], Any]) -> Any:
-        """Return what ``use`` returns on the cache; None if the cache fails.
+        """Call ``use`` with the cache's files and return its result; None if the cache fails.
 
-        The user is notified; the audit goes on.
+        It fails if ``use`` raises OSError, InspectorError or TypeError. The user is then notified.
         """
         try:
             return use(_files_of(self._options))
@@ -162,7 +168,10 @@ class ReportCache:
             return None
 
     def _list(self, storage: Storage) -> Tree | None:
-        """Return a listing of all files and set their hash; None if the listing fails."""
+        """Return a listing of all files; None if it fails.
+
+        Sets ``_listing`` to its hash: None if a file may change without a trace.
+        """
         began_ms = time.time_ns() // 1_000_000
         try:
             flat = storage.tree()
@@ -174,9 +183,9 @@ class ReportCache:
 
 
 def kept_reports(options: Options) -> Callable[[str], bool]:
-    """Return a function that tells whether a path has a kept report of any release.
+    """Return a function that returns True if a path has a kept report of any release.
 
-    The cache is listed once.
+    The cache is listed once, now. The function returns False for every path if that fails.
     """
     try:
         present = _files_of(options).present()
@@ -187,18 +196,18 @@ def kept_reports(options: Options) -> Callable[[str], bool]:
 
 
 def _name_of(path: str, choices: tuple[Any, ...]) -> str:
-    """Return the name of the cache entry for a path and the values of options."""
+    """Return the name of the cache entry for a path and the values of options (``choices``)."""
     return repr((FORMAT, path, choices))
 
 
 def _files_of(options: Options) -> CacheFiles:
-    """Return the cache folder that the options name."""
+    """Return the files of the cache in the folder that the options name, on any storage."""
     assert options.cache is not None
     return cache_files(options.cache, tuple(sorted(options.storage_options.items())))
 
 
 def check_outside(checkpoint: str, folder: str) -> None:
-    """Raise CheckpointError if the cache ``folder`` is inside the checkpoint."""
+    """Raise CheckpointError if the cache ``folder`` is inside the checkpoint; both are paths."""
     if lies_in(folder, checkpoint):
         raise cache_inside(folder)
 
@@ -206,8 +215,8 @@ def check_outside(checkpoint: str, folder: str) -> None:
 def listing_hash(tree: Tree, now_ms: int) -> str | None:
     """Return a hash of all files in a listing; None if a file may change without a trace.
 
-    Such a file has no etag, and no modification time that is older than ``now_ms``, when the
-    listing began, by RACY_MS.
+    Such a file has no etag, and its modification time is unknown, or newer than RACY_MS before
+    ``now_ms``. That is the time when the listing began, epoch ms.
     """
     result = blake2b(digest_size=32)
     for folder in sorted(tree.folders):
@@ -221,7 +230,10 @@ def listing_hash(tree: Tree, now_ms: int) -> str | None:
 
 
 def _choices(options: Options) -> tuple[Any, ...]:
-    """Return the values that a report depends on, except the checkpoint's files and the release."""
+    """Return the values that a report depends on, except the checkpoint's files and the release.
+
+    They are those of the options that matter, the limits of the environment, and the kernel's name.
+    """
     values = (getattr(options, f.name) for f in fields(options) if f.name not in _NOT_OF_REPORT)
     plain = [sorted(value.items()) if hasattr(value, "items") else value for value in values]
     return (*plain, LIMITS, kernel_name())
@@ -229,7 +241,7 @@ def _choices(options: Options) -> tuple[Any, ...]:
 
 @cache
 def _tool() -> str:
-    """Return a hash of the package's own files, which identifies the release."""
+    """Return a hash of the package's version and its own files, which identifies the release."""
     root = Path(inspector.__file__).parent
     result = blake2b(inspector.__version__.encode(), digest_size=32)
     for path in sorted(root.rglob("*")):
@@ -254,18 +266,25 @@ _PLAIN = (str, int, float, bool, type(None))  # types that JSON has
 
 
 def report_json(report: Report) -> str:
-    """Return a report as JSON; raise TypeError for a type that such reports do not have."""
+    """Return a report as a JSON text, from which :func:`report_from_json` makes it again.
+
+    Raises TypeError if the report holds a value of a type that kept reports do not have.
+    """
     return json.dumps(_encode(report), separators=(",", ":"))
 
 
 def report_from_json(text: str) -> Report:
-    """Return the report that :func:`report_json` of the same release wrote."""
+    """Return the report from a text that :func:`report_json` of the same release returned."""
     report: Report = json.loads(text, object_hook=_decode)
     return report
 
 
 def _encode(value: Any) -> Any:
-    """Return a value as JSON; other types become an object with the type's name as its key."""
+    """Return ``value`` in types that JSON has.
+
+    A value of another type becomes an object whose only key is the name of the type. Raises
+    TypeError for a type that kept reports do not have.
+    """
     cls = type(value)
     if cls in _PLAIN:
         return value
@@ -287,7 +306,7 @@ def _encode(value: Any) -> Any:
 
 
 def _decode(entry: dict[str, Any]) -> Any:
-    """Return the value of an object that :func:`_encode` made."""
+    """Return the value from the JSON object that :func:`_encode` made of it."""
     ((name, value),) = entry.items()
     if name == "tuple":
         return tuple(value)

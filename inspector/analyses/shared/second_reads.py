@@ -26,7 +26,9 @@ from inspector.providers.chain import chain_for
 from inspector.providers.registry import provider_by_name
 from inspector.quantities import count_text
 
-NEWEST_ALONE = 2  # number of last attempts that leave out versions older than the judged one
+# number of last attempts that read no older files than the judged version needs, if files vanish at
+# every attempt
+NEWEST_ALONE = 2
 OperatorPartition: TypeAlias = tuple[int, int]  # operator id and partition id of a task
 
 # reads the fact batches of tasks
@@ -36,10 +38,12 @@ Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
 def read_observations(
     run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
 ) -> Iterator[Observed[Any]]:
-    """Yield the observations of tasks.
+    """Return the observations (facts of stores and versions) of the tasks that ``tasks_of`` makes.
 
-    Partitions whose files were removed meanwhile are listed and read again. If the judged version
-    is gone, all are read again for another one.
+    ``read`` reads the tasks now. Partitions whose files were removed meanwhile are listed and read
+    again, up to ``MORE_LOOKS`` times. If the judged version is gone, all are read again for another
+    one. The run then gets a problem that says so. If files are still gone at the end, it gets the
+    problem that the query was faster, and their problems are left out.
     """
     result: list[Observed[Any]] = []
     again: set[OperatorPartition] | None = None
@@ -72,7 +76,7 @@ def read_observations(
     gone = run.gone({fact.fact.path for fact in doubtful} - {None, *doubted.paths})
     if not gone:
         return iter(result)
-    # Doubts of the last look that are of files which went since are none.
+    # A problem of the last attempt is no damage if its file has been removed since.
     run.note(run.outpaced_problem())
     return (fact for fact in result if not (_is_doubt(fact) and fact.fact.path in gone))
 
@@ -83,12 +87,15 @@ class _Doubts:
     def __init__(self) -> None:
         """Begin without doubts."""
         self.partitions: set[OperatorPartition] = set()  # partitions in doubt at any attempt
-        # True if the last attempt doubts other files than before; the same file twice is damage
+        # True if no file in doubt at the last attempt was in doubt before, and there is one
         self.have_moved = False
         self.paths: set[str | None] = set()  # files in doubt at any attempt
 
     def record(self, observations: Iterable[Observed[Any]]) -> set[OperatorPartition]:
-        """Record the doubts of an attempt, and return the partitions that are in doubt by it."""
+        """Record the problems of an attempt that another one may not confirm.
+
+        Returns the partitions that have such problems.
+        """
         doubted = [observation for observation in observations if _is_doubt(observation)]
         paths = {observation.fact.path for observation in doubted}
         self.have_moved = bool(paths) and paths.isdisjoint(self.paths)
@@ -99,13 +106,15 @@ class _Doubts:
 
 
 def _newest_alone(task: Task) -> Task:
-    """Return the task without files older than the base of its version's chain.
+    """Return the task without the files that its version does not need.
 
-    A store whose chain lacks a file keeps all.
+    These are files older than the snapshot from which the version is restored. A store that lacks a
+    file for the version keeps all files.
     """
     files_of = provider_by_name(task.provider).files_of
 
     def trim(store: StoreTask) -> StoreTask:
+        """Return the store without the older files; unchanged if it lacks a file."""
         with suppress(exceptions.MissingVersionError):
             base = chain_for(files_of(store.files), task.version).base
             first = (base.version if base else None) or 0
@@ -121,8 +130,8 @@ def _moved_problem(
 ) -> Problem:
     """Return the problem that files were removed while partitions were read.
 
-    ``shorter``: older versions were left out. It names the new version if the judged one was
-    replaced.
+    ``partitions`` is their number. ``shorter`` is True if older versions were left out. If another
+    ``version`` replaced the ``previous`` one, the problem says this instead.
     """
     read = (
         f"{count_text(partitions, 'partition')} lost files while they were being read, and "

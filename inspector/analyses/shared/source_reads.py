@@ -36,9 +36,10 @@ class SourceReadRow(t.Row, table="source_reads", empty="the offset log shows no 
 
 
 def source_read_table(judged: Judged, rows: Mapping[int, int]) -> t.Table:
-    """Return the records and files that batches read, by batch and source.
+    """Return the table of the records and files that batches read, by batch and source.
 
-    ``rows`` are the live rows of all stores by version. Other versions are left out.
+    ``rows`` are the numbers of live rows of all stores by version; batches of other versions are
+    left out. The table is not shown if no row has a number of records or files.
     """
     result = [*_rows(judged.checkpoint, rows)]
     title = "records or files read by batch and source, and rows stored after it"
@@ -65,7 +66,11 @@ def _rows(checkpoint: Checkpoint, rows: Mapping[int, int]) -> Iterator[SourceRea
 
 
 def _kind(source: SourceOffset) -> str:
-    """Return the kind of a source; of a long offset only the beginning is known."""
+    """Return the name of a source's kind, such as ``kafka`` or ``files``.
+
+    It is that of ``UNKNOWN`` if the offset is absent. Kafka is recognised by the source's name,
+    because a long offset is known only by its beginning.
+    """
     if source.offset is None:
         return UNKNOWN.name
     return (
@@ -76,7 +81,11 @@ def _kind(source: SourceOffset) -> str:
 def _file_count(
     positions: SourcePositions, batch: int, previous: SourceOffset | None, source: SourceOffset
 ) -> int | None:
-    """Return the number of files that a batch read of a source; None if it is not known."""
+    """Return the number of files that a batch read of a source, by the source's own log.
+
+    ``previous`` is the offset of the batch before, ``source`` that of the batch itself. None if it
+    is no source of files, or if the number is not known.
+    """
     last = source.log_entry
     if last is None or (previous is None and batch > 0):
         return None

@@ -28,13 +28,16 @@ class Point:
     version: int  # state version
     time_ms: int  # processing time of its batch, epoch ms
     rows: int  # live rows; exact
-    bytes: int  # their row bytes; exact
-    heap_bytes: int  # an estimate
-    new_rows: int | None  # since the version before; None if that is unknown
-    removed_rows: int | None  # removed since the version before; None if that is unknown
+    bytes: int  # row bytes of the live rows; exact
+    heap_bytes: int  # estimated heap bytes
+    new_rows: int | None  # rows new since the version before; None if that version is unknown
+    removed_rows: int | None  # rows removed since the version before; None if that is unknown
 
     def plus(self, second: Point) -> Point:
-        """Return the sum of two points of the same version; unknown changes stay unknown."""
+        """Return the sum of this point and ``second``, both of the same version.
+
+        New or removed rows of the sum are None if one point has None.
+        """
         sizes = self.rows + second.rows, self.bytes + second.bytes
         new = sum_or_none((self.new_rows, second.new_rows))
         removed = sum_or_none((self.removed_rows, second.removed_rows))
@@ -44,23 +47,28 @@ class Point:
 
 @dataclass(frozen=True)
 class StoreGrowth:
-    """Lines fitted through the sizes of stores over versions; flat if the state does not grow."""
+    """Lines fitted through the sizes of stores over versions.
 
-    points: Sequence[Point] = field(repr=False)  # the versions, oldest first
-    bytes: Trend  # the trend of row bytes: where the lines begin, and whether the state grows
-    rows: Growth  # the line over the same versions
-    # the line of the row bytes, at the heap that a byte takes in the newest version: tables double
-    # at once, which is no growth
+    The slopes are not above 0 if the state was judged and does not grow.
+    """
+
+    points: Sequence[Point] = field(repr=False)  # sizes at the versions, oldest first
+    bytes: Trend  # trend of the row bytes: where the lines begin, and whether the state grows
+    rows: Growth  # line of the number of rows, over the same versions as that of the bytes
+    # line of the heap bytes: the slope of the row bytes times the heap bytes of a row byte in the
+    # newest version. Heap bytes themselves jump when a table doubles, which is no growth.
     heap: Growth
 
 
 def store_points(
     checkpoint: Checkpoint, versions: Mapping[int, VersionFacts], heap: Mapping[int, int]
 ) -> list[Point]:
-    """Return the size of one store at the versions with a clock that all partitions can restore.
+    """Return the size of one store at each version that counts for its growth, oldest first.
 
-    Other versions would look like growth. A version that a tool changed would look like a change
-    of the query, so the points begin behind it.
+    ``versions`` are the store's facts by version, summed over partitions; ``heap`` its heap bytes
+    by version. Versions without a clock, and those that not every partition can restore, are left
+    out. Versions that a tool made are left out, too; if one has another number of rows, the points
+    begin behind it.
     """
     counts = whole_stores(checkpoint, versions)
     points: list[Point] = []
@@ -80,9 +88,10 @@ def store_points(
 
 
 def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -> dict[int, int]:
-    """Return for each version the number of stores of partitions that a complete version has.
+    """Return for each version the number of partitions that a complete version has.
 
-    It is the largest number among versions with the same partition count.
+    ``versions`` are the facts of one store by version, summed over partitions. The number is the
+    largest among the versions with the same partition count.
     """
     counts = {version: partition_count(checkpoint, version) for version in versions}
     largest: dict[int, int] = {}
@@ -110,9 +119,10 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
 
 
 def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
-    """Return the lines of all stores together; None if their versions span no time.
+    """Return the lines fitted through the sums of all stores; None if the versions span no time.
 
-    The line of the heap is flat if ``heaps`` is empty.
+    ``heaps`` are estimated heap bytes by store and version; without them the heap is 0. New and
+    removed rows of stores that only count other rows, or hold timers, are not counted.
     """
     store_series = []
     for store, versions in judged.facts.by_store().items():
@@ -125,7 +135,10 @@ def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
 
 
 def growing_stores(judged: Judged) -> dict[StoreName, bool]:
-    """Return whether each store grows. Stores with too few versions are left out."""
+    """Return for each store True if its row bytes grow, else False.
+
+    Stores with too few versions, or versions over too short a time, are left out.
+    """
     growing = {}
     for store, versions in judged.facts.by_store().items():
         points = store_points(judged.checkpoint, versions, {})
@@ -138,7 +151,8 @@ def growing_stores(judged: Judged) -> dict[StoreName, bool]:
 def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
     """Return the growth of all stores together; None if the readable versions span no time.
 
-    ``size`` is the present size, from which the heap of a row byte follows.
+    Rates are per hour. ``size`` is the size of the judged version: the heap grows as the row bytes
+    do, in the proportion that they have in ``size``.
     """
     result = growth_together(judged, {})
     if result is None:
@@ -165,9 +179,10 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
 
 
 def _new_columns(judged: Judged) -> tuple[str, ...]:
-    """Return the key columns with nearly all distinct values, of the first store that grows.
+    """Return the names of key columns with nearly all distinct values, of one store that grows.
 
-    Empty if no store grows, or if its key has no such column.
+    It is the first growing store with a schema. Its sampled keys are compared. Empty if there is no
+    such store or column.
     """
     schemas = store_schemas(judged.checkpoint)
     for name, grows in sorted(growing_stores(judged).items()):
@@ -181,7 +196,10 @@ def _new_columns(judged: Judged) -> tuple[str, ...]:
 
 
 def _together(store_series: Sequence[Sequence[Point]]) -> list[Point]:
-    """Return the sums of the points of all stores, at versions that every store has."""
+    """Return the sums of the points of all stores, oldest first, at versions that all stores have.
+
+    ``store_series`` has the points of each store.
+    """
     points_by_version = group_by(
         (p for points in store_series for p in points), lambda p: p.version
     )
@@ -199,6 +217,6 @@ def _per_byte(heap_bytes: int, row_bytes: int) -> float:
 
 
 def _per_hour(counts: Iterable[int | None], hours: float) -> float | None:
-    """Return the sum of counts per hour; None if one of them is unknown."""
+    """Return the sum of ``counts`` divided by ``hours``; None if a count is None."""
     total = sum_or_none(counts)
     return None if total is None else total / hours

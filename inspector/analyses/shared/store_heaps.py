@@ -15,7 +15,8 @@ from inspector.model import BatchId, StoreId, StoreName
 from inspector.sums import sum_by_key
 
 HeapByVersion = dict[StoreName, dict[int, int]]  # store -> state version -> heap bytes
-NEWEST = "4.3.0"  # Spark that is assumed to run a query whose release the checkpoint does not show
+# Spark release that is assumed to run a query if the checkpoint does not show the release
+NEWEST = "4.3.0"
 JDK = 17  # Java release that executors are assumed to have
 
 _RECORDED_SINCE = (
@@ -28,16 +29,19 @@ _RECORDED_SINCE = (
     ("3.0.0", "streaming.join.stateFormatVersion"),
     ("2.4.0", "streaming.flatMapGroupsWithState.stateFormatVersion"),
 )
-"""Releases whose offset logs have a conf that no older one has, the newest first."""
+"""Spark releases, the newest first, each with a conf that its offset log is the first to record.
 
-# conf, after ``spark.sql.streaming.``, of checksums in values
+Names of confs are without ``spark.sql.``."""
+
+# conf that adds a checksum to each value; the name is without ``spark.sql.streaming.``
 _ROW_CHECKSUM = "stateStore.rowChecksum.enabled"
 
 
 def heap_by_version(judged: Judged) -> HeapByVersion:
-    """Return the estimated heap of each version with the one before, by store and version.
+    """Return the estimated heap bytes of each version with the previous one, by store and version.
 
-    These are the two versions that Spark retains by default; partitions are summed.
+    These are the two versions that Spark retains by default; partitions are summed. The result is
+    empty if the provider keeps no maps on the heap.
     """
     result: HeapByVersion = {}
     layout = object_layout(judged.checkpoint, judged.version)
@@ -51,9 +55,10 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
 
 
 def heap_by_store(judged: Judged) -> dict[StoreName, int]:
-    """Return the estimated heap of the two versions that Spark retains by default, by store.
+    """Return the estimated heap bytes of the judged version and the one before, by store.
 
-    It is summed over partitions: the size of a map's table depends on the rows of each.
+    Spark retains these two versions by default. The estimates of partitions are summed. The result
+    is empty if the provider keeps no maps on the heap.
     """
     heaps = store_heaps(judged, object_layout(judged.checkpoint, judged.version))
     return sum_by_key((heap.store.name, heap.held.total) for heap in heaps)
@@ -62,9 +67,10 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
 def removal_saving(
     checkpoint: Checkpoint, version: int, rows: int, key_bytes: int, value_bytes: int
 ) -> int | None:
-    """Return the heap bytes that removing rows saves in the versions that Spark retains by default.
+    """Return the estimated heap bytes that removing ``rows`` rows saves.
 
-    None for a provider that keeps no maps on the heap.
+    ``key_bytes`` and ``value_bytes`` are the bytes of all these rows together. Returns None for a
+    provider that keeps no maps on the heap.
     """
     heap = of_rows(rows, key_bytes, value_bytes, object_layout(checkpoint, version))
     return heap.total if checkpoint.provider.keeps_maps else None
@@ -73,14 +79,15 @@ def removal_saving(
 def object_layout(
     checkpoint: Checkpoint,
     version: int,
-    spark: str | None = None,  # that runs the query; by default the one that has
-    heap_bytes: int | None = None,
-    jdk: int = JDK,
+    spark: str | None = None,  # release that runs the query
+    heap_bytes: int | None = None,  # size of an executor's heap; None if unknown
+    jdk: int = JDK,  # Java release
 ) -> Layout:
-    """Return the layout of objects in the executors' JVM.
+    """Return the layout of objects in the executors' JVM, for estimates of the heap.
 
-    By default it is for the Spark that the checkpoint shows. Raises CheckpointError for an unknown
-    Spark.
+    ``spark`` is by default the release that the confs of ``version`` show, or else ``NEWEST``:
+    Spark 3.2 and later wrap each map, and Spark 4.2 and later each value. Raises CheckpointError if
+    ``spark`` is no version such as ``4.3.0``.
     """
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     spark = spark or spark_of(checkpoint, version) or NEWEST
@@ -91,10 +98,11 @@ def object_layout(
 
 
 def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
-    """Return the oldest Spark release that records the confs of the judged batch.
+    """Return the oldest Spark release that records the confs of the batch that made a version.
 
-    None without confs. No file names the Spark that wrote it, but ``OffsetSeqMetadata`` records
-    more confs in each release. 3.2 wraps every map, and 4.2 every value.
+    If the log lacks the batch, the confs of the first batch in it are used. Returns None without
+    any confs. No file names the Spark that wrote it, but the offset log records more confs in each
+    release.
     """
     batch = checkpoint.logs.confs.get(BatchId(version - 1))
     confs = batch if batch is not None else next(iter(checkpoint.logs.confs.values()), {})
@@ -105,10 +113,10 @@ def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
 def store_heaps(
     judged: Judged, layout: Layout, retain: int = RETAINED_BY_DEFAULT
 ) -> list[StoreHeap]:
-    """Return the heap of each store of each partition that has the judged version.
+    """Return the heap estimate of each store of each partition that has the judged version.
 
-    Empty for a provider that keeps no maps on the heap. ``retain`` is the number of versions in
-    memory.
+    Empty for a provider that keeps no maps on the heap. ``retain`` is the number of versions that
+    an executor keeps in memory, ``layout`` that of the objects in its JVM.
     """
     checkpoint, facts = judged.checkpoint, judged.facts
     if not checkpoint.provider.keeps_maps:

@@ -1,9 +1,9 @@
 """The tasks of analyses that show keys, and their rows and changes, store by store.
 
-Their rows are written while they are read, so that nothing can be taken back. A store whose files
-went, or cannot be read, before its first row is listed and read again, at the same version; what
-both looks say is damage. A version that the query has left behind meanwhile is an error: whoever
-can begin anew with the newest one does.
+Their rows are written while they are read, so that nothing can be taken back. If files of a store
+are gone or unreadable before its first row, the store is listed and read again, at the same
+version. A problem of both attempts is damage. If the query has removed the version meanwhile, that
+is an error. A caller that can begin again with the newest version does.
 """
 
 from __future__ import annotations
@@ -41,23 +41,27 @@ from inspector.sums import group_by
 T = TypeVar("T")  # result of a reading function
 TaskT = TypeVar("TaskT", bound=Message)  # class of tasks
 Batches: TypeAlias = Iterator[pa.RecordBatch]  # batches of rows, changes or facts
-_LISTED = 5  # matching hashes that a note lists
+_LISTED = 5  # number of matching hashes that a note lists, at most
 
 
 class HashedKeys:
-    """Watcher of key hashes that the user gave: notes each hash that fits several keys."""
+    """Watcher of key hashes that the user gave: adds a note for each hash that fits several keys.
+
+    A hash may be the beginning of a longer one.
+    """
 
     def __init__(self, options: Options, notes: list[str]) -> None:
-        """Watch the hashes in the options; ``notes`` gets the messages."""
+        """Watch the hashes in ``key`` and ``where`` of the options; ``notes`` gets the messages."""
         hashes = KeyFilter(options.keys, options.where).hashes
+        # hash that the user gave -> full hashes of the keys that it fits, in their order
         self._found: dict[str, dict[str, None]] = {text: {} for text in hashes}
         self._notes = notes
-        self._place: dict[str, int] = {}
+        self._place: dict[str, int] = {}  # hash that the user gave -> index of its note
 
     def watch(self, batches: Iterable[pa.RecordBatch]) -> Batches:
-        """Yield the batches unchanged, and record which keys of them each hash fits.
+        """Yield the batches unchanged, and record which keys of their column ``key`` fit each hash.
 
-        Rows of other keys must be filtered out before.
+        Adds notes as :meth:`see` does.
         """
         for batch in batches:
             if self._found:
@@ -65,7 +69,10 @@ class HashedKeys:
             yield batch
 
     def see(self, keys: Sequence[bytes | None]) -> None:
-        """Record the given hashes that these keys fit; None is a row without a key."""
+        """Record which of these keys fit each hash of the user; None is a row without a key.
+
+        A hash that fits several keys adds a note, or changes its note.
+        """
         for text, hashes in self._found.items():
             for key in keys:
                 if key is None or len(hashes) > _LISTED:
@@ -76,7 +83,10 @@ class HashedKeys:
                 self._note(text, list(hashes))
 
     def _note(self, text: str, hashes: list[str]) -> None:
-        """Add the note that a hash is ambiguous, or replace its earlier one."""
+        """Add the note that the hash ``text`` is ambiguous, or replace its earlier note.
+
+        ``hashes`` are the full hashes that begin with it, of which the note lists ``_LISTED``.
+        """
         others = " and others" if len(hashes) > _LISTED else ""
         note = (
             f"{text} is ambiguous: it is the beginning of the hashes of several keys, "
@@ -86,33 +96,46 @@ class HashedKeys:
         self._notes[position:] = [note, *self._notes[position + 1 :]]
 
 
-# bytes of rows at most that are held back until their version is known to last
+# bytes of rows after which :func:`hold_batches` holds back no further batch
 HELD_BYTES = 32 << 20
 
 
 def table_name(store: StoreName) -> str:
-    """Return ``operator-0.default``: the name of a store's table, and of its file in an export."""
+    """Return the name of a store's table, and of its file in an export: ``operator-0.default``.
+
+    It has the operator id and the store name.
+    """
     return f"operator-{store[0]}.{store[1]}"
 
 
 def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
-    """Return tasks that have one store each, by operator and store name."""
+    """Return the tasks of each store, in the order of operators and store names.
+
+    A task with several stores is divided: each task of the result has one store.
+    """
     result = group_by(_walk_stores(tasks), lambda task: task.store_id(task.stores[0]).name)
     return dict(sorted(result.items()))
 
 
 def selected_tasks(run: Run) -> list[Task]:
-    """Return the tasks for the rows that a run's options name, to be read in this process."""
+    """Return the tasks for the rows that a run's options select, to be read in this process.
+
+    Raises CheckpointError if the filter on keys fits no store, and EngineError if the memory limit
+    is too small.
+    """
     return run_in_turns(_tasks(run), run.options)
 
 
 def _tasks(run: Run) -> list[Task]:
-    """Return the tasks for the rows that the options name, without history of repartitionings."""
+    """Return the tasks for the rows that the options select, without history of repartitionings.
+
+    Raises CheckpointError if the filter on keys fits no store.
+    """
     return narrowed(run, plan(run.checkpoint, run.version, history=False))
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
-    """Return the tasks with the filter on keys and values that the options name.
+    """Return copies of the tasks with the filter on keys and values of the run's options.
 
     Raises CheckpointError if the filter fits no store.
     """
@@ -123,7 +146,11 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 
 
 def live_batches(run: Run, tasks: Iterable[Task]) -> Batches:
-    """Yield the live rows of tasks, in the form of :data:`inspector.schemas.ROWS`."""
+    """Yield the live rows of tasks, in the form of :data:`inspector.schemas.ROWS`.
+
+    They are read in this process, store by store. Tasks of version 0 have none. Raises
+    OutpacedError if the query removed the version.
+    """
     present = _walk_stores(task for task in tasks if task.version)
     return _stream(run, present, rows_of)
 
@@ -131,23 +158,30 @@ def live_batches(run: Run, tasks: Iterable[Task]) -> Batches:
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Batches:
     """Yield the changes of tasks, in the form of :data:`inspector.schemas.CHANGES`.
 
-    ``fields`` are those of :class:`ChangesTask`.
+    They are read in this process, store by store. ``fields`` are further fields of
+    :class:`ChangesTask`. Raises OutpacedError if the query removed the version.
     """
     return _stream(run, _walk_stores(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
 
 
 def looking(run: Run) -> typed_rows.Look[Task]:
-    """Return a function that reads a store, and lists it again if its files were removed."""
+    """Return a function that reads a task of one store, and lists it again if files are gone.
+
+    The function gets the task and the function that reads it. It yields the batches, and raises
+    OutpacedError if the query removed the version or files of it.
+    """
     return looking_by((run,), partial(listed_again, run))
 
 
 def looking_by(
     runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]
 ) -> typed_rows.Look[TaskT]:
-    """Return a function that reads a task, and lists again if its files were removed.
+    """Return a function that reads a task of ``runs``, and lists again if its files are gone.
 
-    All runs have one engine. Its reader, if it has one, fetches the files at each attempt.
-    ``again`` makes the task by a new listing, from the paths in doubt.
+    The function gets the task and the function that reads it, and yields the batches. If a run
+    cannot list again, it reads only once. All runs have one engine; its reader, if any, fetches the
+    files at each attempt. ``again`` returns the task by a new listing. It gets the task and the
+    paths that must still exist.
     """
     look: typed_rows.Look[TaskT] = typed_rows.once
     if all(run.reopen for run in runs):
@@ -157,7 +191,10 @@ def looking_by(
         return look
 
     def fetch_and_look(task: TaskT, read: Callable[[TaskT], Batches]) -> Batches:
+        """Read a task as ``look`` does, with its files fetched by the reader."""
+
         def read_files(task: TaskT) -> Batches:
+            """Fetch the files of a task, and yield the batches of ``read``."""
             with reader.files_of(task.to_json()):
                 yield from read(task)
 
@@ -167,10 +204,10 @@ def looking_by(
 
 
 def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
-    """Return the checkpoint by a new listing, if it still has the run's version and these files.
+    """Return the checkpoint by a new listing, if it still has the run's version and ``paths``.
 
-    Raises OutpacedError if the version was whole when the run began and is not now, or if a file is
-    gone. Otherwise files that cannot be read are damage.
+    Raises OutpacedError if a file is gone, or if an earlier listing could restore the version and
+    the new one cannot. If it raises nothing, files that cannot be read are damage.
     """
     checkpoint = run.list_again()
     purged = run.listings.whole and not restores(checkpoint, run.version)
@@ -180,9 +217,10 @@ def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
 
 
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
-    """Return a task of one store with its files by a new listing (:func:`check_there`).
+    """Return a task of one store with its files by a new listing.
 
-    The task is unchanged if the listing no longer has the store.
+    The task is unchanged if the listing no longer has the store. Raises OutpacedError as
+    :func:`check_there` does; ``paths`` are files that must still exist.
     """
     store = task.stores[0]
     for again in _walk_stores(plan(check_there(run, paths), task.version, history=False)):
@@ -192,14 +230,16 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
 
 
 def _stream(run: Run, tasks: Sequence[Task], read: Callable[[Task], Batches]) -> Batches:
-    """Yield the batches that ``read`` gives for each task, in this process.
+    """Yield the batches that ``read`` gives for each task, read in this process one by one.
 
-    Raises OutpacedError if the version was removed while it was listed.
+    A task has one store. Raises OutpacedError if the version was removed while it was listed or
+    read.
     """
     run.check_lasting()
     look = looking(run)
 
     def function(batches: Iterable[pa.RecordBatch]) -> Batches:
+        """Yield the batches of the tasks whose specs are in ``batches``."""
         for task in tasks_in(batches):
             yield from look(task, read)
 
@@ -213,14 +253,16 @@ def hold_batches(
     begin_anew: Callable[[OutpacedError], None],
     rows: int = 0,
 ) -> Batches:
-    """Return the batches of one version, of which the first are read now and held back.
+    """Return an iterator over the batches of one version, the first of which are read now.
 
-    If the query removes the version before a batch is passed on, all begins again with a newer one.
-    After that the removal is a last batch with a problem. At most ``rows`` rows are held back; 0
-    for no limit. Raises OutpacedError as :func:`of_one_version` does.
+    Reading now ends after ``rows`` rows (0: no limit) or HELD_BYTES. If the query removes the
+    version before that, ``batches_of`` is called again for a newer version, as by
+    :func:`of_one_version`. If it does so later, the last batch has the problem, in the form of
+    ``schema``. Raises OutpacedError if the query was faster at every attempt.
     """
 
     def begin() -> tuple[list[pa.RecordBatch], Batches]:
+        """Return the batches that are read now, and an iterator over the others."""
         held, held_rows, held_bytes = list[pa.RecordBatch](), 0, 0
         batches = batches_of()
         for batch in batches:
@@ -234,10 +276,11 @@ def hold_batches(
 
 
 def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
-    """Return what ``read`` reads of one version, or of a newer one if the query removed it.
+    """Return what ``read`` returns; call it again if the query removed the version.
 
-    ``begin_anew`` changes to the newest version, or raises the error that it is given.
-    OutpacedError: the query was faster at every attempt, or its user chose the version.
+    It is called again at most ``MORE_LOOKS`` times, if it raised OutpacedError. Each time
+    ``begin_anew`` first changes to the newest version, or raises the error that it is given. Raises
+    OutpacedError if the last call does.
     """
     for _ in range(MORE_LOOKS):
         try:
@@ -248,7 +291,11 @@ def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], 
 
 
 def _continue(held: list[pa.RecordBatch], batches: Batches, schema: pa.Schema) -> Batches:
-    """Yield the held batches and then the others; a removed version ends them with a problem."""
+    """Yield the batches in ``held``, which it empties, and then ``batches``.
+
+    If the query removes the version meanwhile, the last batch has the problem, in the form of
+    ``schema``.
+    """
     held.reverse()
     while held:
         yield held.pop()
@@ -259,18 +306,19 @@ def _continue(held: list[pa.RecordBatch], batches: Batches, schema: pa.Schema) -
 
 
 def _walk_stores(tasks: Iterable[Task]) -> list[Task]:
-    """Return a task for each store of each task."""
+    """Return a task for each store of each task, in their order."""
     return [replace(task, stores=(store,)) for task in tasks for store in task.stores]
 
 
 @dataclass(frozen=True)
 class StoreTable:
-    """Arrow table with a store's rows or changes, whose batches are read once."""
+    """Arrow table of a store's rows or changes, whose batches can be iterated once."""
 
-    name: str  # ``operator-0.default``
+    name: str  # name of the table, such as ``operator-0.default``
     schema: pa.Schema  # columns of the batches, without the column of problems
-    batches: Iterable[pa.RecordBatch]  # read once, while they are written
-    problems: list[Problem] = field(default_factory=list)  # grows by them, in mode ``permissive``
+    batches: Iterable[pa.RecordBatch]  # rows of the table; files are read while it is iterated
+    # problems so far; while batches are read, mode ``permissive`` adds theirs
+    problems: list[Problem] = field(default_factory=list)
 
 
 def store_tables(
@@ -280,10 +328,11 @@ def store_tables(
     *,
     changes: bool = False,
 ) -> list[StoreTable]:
-    """Return an Arrow table for each store: the rows of a version, or its changes.
+    """Return an Arrow table for each store: the live rows of a version, or its changes.
 
-    Nothing of the state is read before a table's batches are. Raises InspectorError if something is
-    missing and the mode is ``failfast``.
+    ``changes`` selects the changes of all readable versions from ``from_batch`` on. No state file
+    is read before the batches of a table are iterated. In mode ``permissive`` the first table has
+    the problems of the listing. Raises InspectorError for them if the mode is ``failfast``.
     """
     table_options = table_options or TableOptions()
     run = Run.start(path, options)
@@ -300,7 +349,7 @@ def store_tables(
 def store_tasks(
     run: Run, table_options: TableOptions, *, changes: bool
 ) -> dict[StoreName, list[typed_rows.TypedTask]]:
-    """Return the tasks of each store's table, by store.
+    """Return the tasks that make each store's table, one for each partition, by store.
 
     ``changes`` makes them read changes in place of live rows.
     """
@@ -313,12 +362,16 @@ def store_tasks(
 
 
 def work_of(tasks: Iterable[typed_rows.TypedTask]) -> tuple[Work, ...]:
-    """Return the tasks of a table as work for an engine."""
+    """Return the tasks of a table as work for an engine, in their order."""
     return tuple(table_work(task.task, task.to_json(), task.listed) for task in tasks)
 
 
 def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
-    """Declare a table of the live rows, or of the changes, of one store."""
+    """Return the declaration of a table of the live rows, or with ``changes`` of the changes.
+
+    The table is about one store: by default ``default`` of operator 0. ``name`` is the name of the
+    table and ``doc`` its description. A plan raises CheckpointError if there is no such store.
+    """
 
     def plan(path: str | Opened, options: Options, table_options: TableOptions) -> TablePlan:
         operator_id = options.operator_id or 0
@@ -344,12 +397,16 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
 
 
 def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> StoreTable:
-    """Return the table of one store, whose batches are read when they are iterated."""
+    """Return the table of one store, whose files are read when its batches are iterated.
+
+    ``tasks`` are those of the store, at least one.
+    """
     schema = typed_rows.schema_of_rows(tasks[0])
     problems: list[Problem] = []
     file_bytes = sum(task.task.file_bytes for task in tasks)
 
     def batches() -> Batches:
+        """Yield the batches that have rows; problems are added to those of the table."""
         run.check_lasting()
         read = partial(typed_rows.run_typed_rows, look=looking(run))
         for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):

@@ -15,7 +15,7 @@ from inspector.render import tabular as t
 from inspector.render.values import RowWords
 from inspector.sparktypes import StructType, widen_timeout
 
-R = TypeVar("R", bound=t.StoreRow)
+R = TypeVar("R", bound=t.StoreRow)  # class of rows of a report
 
 
 class ChangeRow(t.PartitionRow, table="changes", empty="no delta of these versions holds a record"):
@@ -46,9 +46,10 @@ class EventRow(ChangeRow):
 def change_rows(
     subject: Subject, batches: Iterable[pa.RecordBatch], redact: Redact, *, raw: bool
 ) -> Iterator[EventRow]:
-    """Yield the records in batches (:data:`inspector.schemas.CHANGES`), decoded.
+    """Yield the records in ``batches``, which have the form of :data:`inspector.schemas.CHANGES`.
 
-    Problems go to those of ``subject``. ``raw`` adds the bytes in hex.
+    Keys and values are decoded and redacted by ``redact``; ``raw`` adds their bytes in hex, unless
+    they are redacted. Problems of reading and decoding are added to those of ``subject``.
     """
     names, words = operator_names(subject.checkpoint), StoreWords(subject.checkpoint, redact)
     for chunk in row_chunks(batches, subject.problems):
@@ -57,21 +58,24 @@ def change_rows(
     subject.problems.extend(words.misfits())
 
 
-CHUNK = 1024  # rows decoded at once: a row becomes many Python objects
+CHUNK = 1024  # number of rows decoded at once, at most: a row becomes many Python objects
 
 
 class StoreWords:
     """Decoder of the keys and values of all stores into JSON values, redacted as requested.
 
-    A row of a store without a schema decodes to None.
+    Without redaction, a row of a store without a schema becomes None.
     """
 
     def __init__(self, checkpoint: Checkpoint, redact: Redact = Redact.NONE) -> None:
         """Prepare decoders for the stores of a checkpoint, with this redaction."""
+        # decoder for stores without a schema; and redaction of rows
         self._unknown, self.redact = RowWords(None, redact), redact
         folder = checkpoint.storage.full_path
+        # operator id -> path of its folder
         self._folders = {o.operator_id: folder(o.layout.directory) for o in checkpoint.operators}
         schemas = store_schemas(checkpoint).items()
+        # store -> decoder of its keys, and of its values
         self._keys = {name: RowWords(schema.key, redact) for name, schema in schemas}
         self._values = {
             name: RowWords(widen_timeout(schema.value), redact) for name, schema in schemas
@@ -80,15 +84,16 @@ class StoreWords:
     def keys(
         self, store: StoreName, rows: Sequence[bytes | None], schema: StructType | None = None
     ) -> list[Any]:
-        """Return the decoded keys of a store.
+        """Return the decoded keys of a store, in their order; None stays None.
 
-        ``schema`` is given for parts of keys, which have another schema.
+        ``rows`` are UnsafeRow bytes. ``schema`` replaces the schema of the store's keys, for rows
+        that are parts of keys.
         """
         row_words = self._keys.get(store, self._unknown)
         return _words(RowWords(schema, self.redact) if schema else row_words, rows)
 
     def values(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
-        """Return the decoded values of a store; None stays None."""
+        """Return the decoded values of a store, in their order; None stays None."""
         return _words(self._values.get(store, self._unknown), rows)
 
     def misfits(self) -> Iterator[Problem]:
@@ -112,14 +117,17 @@ class StoreWords:
 
 
 def decode_live_rows(
-    kind: type[R],  # of the rows, of whose columns the batch has some as they are
-    chunk: Sequence[Mapping[str, Any]],  # of :func:`row_chunks`
+    kind: type[R],  # class of the rows; columns that it shares with the chunk are copied
+    chunk: Sequence[Mapping[str, Any]],  # rows of one store, by column, at least one
     names: Mapping[int, str],  # operator id -> name
-    words: Mapping[str, StoreWords],  # what decodes each column of bytes; its length goes beside
+    words: Mapping[str, StoreWords],  # column of bytes (``key``, ``value``) -> its decoder
     *,
-    raw: bool,  # and its bytes in hex
+    raw: bool,  # add a column ``..._hex`` with the bytes in hex
 ) -> Iterator[R]:
-    """Yield the rows of a chunk, which are of one store, as rows of class ``kind``."""
+    """Yield the rows of a chunk of :func:`row_chunks` as rows of class ``kind``.
+
+    Columns in ``words`` are decoded, and columns ``..._bytes`` get their lengths.
+    """
     store = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     own = (f.name for f in fields(kind) if f.name in chunk[0])
     columns: dict[str, list[Any]] = {name: [row[name] for row in chunk] for name in own}
@@ -140,7 +148,7 @@ def decode_live_rows(
 
 
 def _words(decoder: RowWords, rows: Sequence[bytes | None]) -> list[Any]:
-    """Return the decoded rows; None stays None."""
+    """Return the rows, UnsafeRow bytes, as ``decoder`` decodes them; None stays None."""
     decoded = iter(decoder.words([row for row in rows if row is not None]))
     return [None if row is None else next(decoded) for row in rows]
 
@@ -148,9 +156,9 @@ def _words(decoder: RowWords, rows: Sequence[bytes | None]) -> list[Any]:
 def row_chunks(
     batches: Iterable[pa.RecordBatch], problems: list[Problem]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield up to :data:`CHUNK` rows of one store at a time, as dictionaries.
+    """Yield lists of up to :data:`CHUNK` rows of one store, each row as a dictionary by column.
 
-    Batches of problems are added to ``problems``.
+    A batch has rows of one store, or problems (column ``kind``). These are added to ``problems``.
     """
     for batch in batches:
         if batch.column("kind")[0].as_py() == "problem":
@@ -163,7 +171,7 @@ def row_chunks(
 def add_problems(new: Iterable[Problem], problems: list[Problem]) -> None:
     """Add new problems to ``problems``.
 
-    A problem without a path is left out if its kind is already reported for the store.
+    A problem without a path is left out if ``problems`` has one with its slug and store.
     """
     for problem in new:
         places = ((known.slug, known.store) for known in problems)
