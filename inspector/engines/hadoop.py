@@ -175,12 +175,19 @@ class HadoopFiles(Reader):
         """Copy the files of a task to the local disk, and remove them when the block ends.
 
         ``spec`` is the task as JSON. Inside the block the URL of the task refers to these files.
-        EngineError: a file is larger than Spark reads, or the checkpoint of the task is not open.
-        Other errors of Spark are raised unchanged.
+        EngineError: a file is larger than Spark reads, Spark cannot read the files, or the
+        checkpoint of the task is not open.
         """
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as location:
             folder = StagingFolder(location)
-            self._fetch(files_of_task(spec, self._listings), folder)
+            files = files_of_task(spec, self._listings)
+            try:
+                self._fetch(files, folder)
+            except EngineError:
+                raise
+            except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
+                message = sessions.message_of(error, self._session)
+                raise EngineError(f"Spark cannot read files of a partition: {message}") from None
             with folder.names(listing_names(spec, self._listings)):
                 yield
 

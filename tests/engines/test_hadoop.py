@@ -236,6 +236,21 @@ def test_what_spark_cannot_list_is_said_without_passwords(hadoop: api.Options) -
     assert "secretword" not in str(caught.value)
 
 
+def test_unreadable_files_of_a_partition_are_an_error_without_passwords(
+    hadoop: api.Options, tmp_path: Path
+) -> None:
+    from inspector.engines.hadoop import HadoopFiles
+
+    opened = Run.start(plain_copy("agg_append", tmp_path / "mine"), hadoop)
+    error = RuntimeError("no file system for nosuch://me:secretword@host/path")
+    with (
+        mock.patch.object(HadoopFiles, "_read", side_effect=error),
+        pytest.raises(EngineError, match="Spark cannot read files of a partition: ") as caught,
+    ):
+        list(api.rows(opened).primary.rows)
+    assert "secretword" not in str(caught.value)
+
+
 def test_options_of_fsspec_are_refused(spark: Any) -> None:
     engine_options = EngineOptions(session=spark, io="hadoop")
     options = api.Options(storage_options={"key": "x"}, engine=engine_options)
