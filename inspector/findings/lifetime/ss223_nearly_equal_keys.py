@@ -35,7 +35,7 @@ MOST_TRIES = 6
 
 
 class NearlyEqualKeys(Rule[StoreView]):
-    """Keys that should be one, except for one of their columns."""
+    """Keys that differ from another key in one column alone and most likely mean the same."""
 
     scope = "store"
     id = "SS223"
