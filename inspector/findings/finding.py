@@ -144,7 +144,7 @@ class Finding:
     # ids of findings about the same operator and store that are left out next to this one; by
     # default those of the kind
     hides: tuple[str, ...] = ()
-    occurrences: int | None = None  # number of times that it was seen; None if it counts rows
+    occurrences: int | None = None  # number of times that it was seen; None if it counts none
 
     def __post_init__(self) -> None:
         """Set cause, hidden ids and severity to those of the kind if they are empty or None.

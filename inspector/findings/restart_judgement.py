@@ -158,7 +158,7 @@ class SameRows:
     keys: Mapping[tuple[int, str], int]
     # number of keys that both have with different values, by operator and store
     values: Mapping[tuple[int, str], int]
-    # operators and stores with fields of equal name and type, whose values are equal in all rows
+    # operators and stores with fields of equal name and type that no row has different values for
     indistinct: Collection[tuple[int, str]]
     unread: str = ""  # sentence on why the states could not be read; "" if they could
     # number of keys with another timer, by operator and store, if the files do not show the clock
