@@ -266,8 +266,7 @@ def failing(
 def earlier_of(report: Mapping[str, Any]) -> Earlier:
     """Return the results of an audit from its parsed JSON report.
 
-    Raises ValueError if ``report`` is not the report of one audit. Raises TypeError if the id of
-    its batch is no whole number.
+    Raises ValueError if ``report`` is not the report of one audit.
     """
     try:
         summary = report["summary"]

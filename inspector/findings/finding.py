@@ -144,7 +144,7 @@ class Finding:
     # ids of findings about the same operator and store that are left out next to this one; by
     # default those of the kind
     hides: tuple[str, ...] = ()
-    occurrences: int | None = None  # number of times that it was seen; None if it counts rows
+    occurrences: int | None = None  # number of times that it was seen; None if it counts none
 
     def __post_init__(self) -> None:
         """Set cause, hidden ids and severity to those of the kind if they are empty or None.
@@ -170,14 +170,15 @@ class Finding:
 
     @property
     def command(self) -> str:
-        """The command that shows more, without the program's name and path."""
+        """Command that shows more, without the program's name and path: ``timeline``."""
         return self.kind.command
 
     @property
     def count(self) -> int | None:
-        """Number of occurrences, or of rows if there is none; None if neither is counted.
+        """Number of occurrences; the number of rows if occurrences are not counted.
 
-        The threshold with the finding's id is compared with this number. None counts as 1 there.
+        None if neither is counted. The user's threshold for the finding's id is compared with it,
+        and None counts as 1 there.
         """
         return self.rows if self.occurrences is None else self.occurrences
 

@@ -116,7 +116,7 @@ def _reported_findings(findings: Iterable[Finding], thresholds: Thresholds) -> t
 
 
 def _versions_of_two_attempts(checkpoint: Checkpoint, version: int) -> dict[int, list[int]]:
-    """Return the versions that two attempts of a batch wrote, sorted, by operator.
+    """Return, by operator number, the versions that two attempts of a batch wrote, sorted.
 
     A temporary file next to the finished file of a version shows a second attempt. Only versions up
     to ``version`` are returned.

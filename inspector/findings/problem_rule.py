@@ -132,8 +132,9 @@ FOR_A_ROLLBACK = (
 
 
 RUN_AGAIN = ", and runs batch {batch} again"  # end of a sentence on the effect of a lost log entry
-NO_VERSION_LOST = ", and no version is lost"  # end of a sentence on a lost file that none needs
-# end of a sentence on the effect of a lost file that only earlier versions may need
+# end of a sentence on lost snapshots without which all versions can be loaded
+NO_VERSION_LOST = ", and no version is lost"
+# end of a sentence on lost snapshots that earlier versions may need
 EARLIER_AT_MOST = ", and at most earlier versions are lost"
 
 

@@ -76,7 +76,7 @@ _FREE = (
     *("stateStore.minDeltasForSnapshot", "stateStore.maintenanceInterval", "metricsEnabled"),
     *("stateStore.rocksdb.changelogCheckpointing.", "stateStore.numStateStoreMaintenanceThreads"),
 )
-"""Beginnings of the names, behind ``spark.sql.streaming.``, of confs that state ignores."""
+"""Confs on which state does not depend: beginnings of names behind ``spark.sql.streaming.``."""
 _ITEMS = {
     SCHEMA_PATHS: "paths of state schemas",
     SCHEMA_PATHS_ELSEWHERE: "paths of state schemas",
@@ -158,7 +158,7 @@ class SameRows:
     keys: Mapping[tuple[int, str], int]
     # number of keys that both have with different values, by operator and store
     values: Mapping[tuple[int, str], int]
-    # operators and stores with fields of equal name and type, whose values are equal in all rows
+    # operators and stores with fields of equal name and type that no row has different values for
     indistinct: Collection[tuple[int, str]]
     unread: str = ""  # sentence on why the states could not be read; "" if they could
     # number of keys with another timer, by operator and store, if the files do not show the clock
@@ -285,7 +285,7 @@ class Preflight:
         """Return a line on each thing that the restart depends on, in the order of Spark's checks.
 
         Lines that equal state decides have the rule ``state-same``. Lines on refused schemas have
-        the rule ``schema-check`` if the session sets off Spark's check of schemas.
+        the rule ``schema-check`` if the session turns off Spark's check of schemas.
         """
         lines = [*self._upgrade.downgrade_lines(), *self._own(), *self._confs()]
         if self._new is None:
@@ -388,7 +388,10 @@ class Preflight:
                 yield self._line(item, about, condition.value, value)
 
     def _confs(self) -> Iterator[Line]:
-        """Yield a line for each conf that differs, and one for the number of equal confs."""
+        """Yield a line for the number of equal confs, then one for each conf that differs.
+
+        The confs that NEW and the session set are compared with those that the offset log records.
+        """
         recorded, asked = self._old.confs, self._asked
         options = [condition.option for condition in self._restart.conditions]
         judged = {option for option in options if option not in recorded}
@@ -412,10 +415,10 @@ class Preflight:
         )
 
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
-        """Return the line on a conf that the session sets to another value than the log records.
+        """Return the line on a conf that has another value for the restart than in the offset log.
 
         ``recorded`` is the value in the log; None if the log has none. ``value`` is that of the
-        session.
+        session, or else that of NEW.
         """
         if key == SOURCE_EVOLUTION and (recorded or "false") != value:
             about = "evolution-on" if value == "true" else "evolution-off"

@@ -141,6 +141,7 @@ class RestartRule:
         )
 
 
+# short names of results, for the table of rules
 _OK, _IGNORED, _UNKNOWN = Restarts.OK, Restarts.IGNORED, Restarts.UNKNOWN
 _SILENT, _REFUSED, _OPTION = Restarts.SILENT, Restarts.REFUSED, Restarts.OPTION
 

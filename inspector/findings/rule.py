@@ -41,8 +41,8 @@ class Subject(Protocol):
 class Part(NamedTuple):
     """Operator or store as the subject of a finding, by number and name alone."""
 
-    operator_id: int | None  # operator; None for the whole checkpoint
-    store_name: str | None = None  # store; None for the whole operator
+    operator_id: int | None  # number of the operator; None for the whole checkpoint
+    store_name: str | None = None  # name of the store; None for the whole operator
 
     @property
     def numbers(self) -> Mapping[str, Any]:
@@ -97,7 +97,7 @@ class Evidence:
     numbers: Mapping[str, Any] = field(default_factory=dict)  # values of the templates' fields
     # part of the checkpoint that it is about; None for the view that ``find`` takes
     subject: Subject | None = None
-    occurrences: int | None = None  # number of times that it was seen; None if it counts rows
+    occurrences: int | None = None  # number of times that it was seen; None if it counts none
 
 
 ViewT = TypeVar("ViewT", bound=Subject)  # view that a rule's ``find`` takes

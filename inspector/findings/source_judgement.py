@@ -25,7 +25,7 @@ _ALIKE = "The rehearsals gave two sources the same rows: give each source rows o
 
 _SAME = ("sources-same", "sources-rehearsed")  # restart rules about all sources together
 
-Pair = tuple[QuerySource, QuerySource]  # an old line, and the new line at its position
+Pair = tuple[QuerySource, QuerySource]  # old source, and the new source that would get its offset
 
 
 class Sources:

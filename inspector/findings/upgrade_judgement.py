@@ -293,9 +293,9 @@ class Upgrade:
 
     @property
     def _is_async(self) -> bool:
-        """True if the query ran with asynchronous progress tracking.
+        """True if the offset log shows that the query ran with asynchronous progress tracking.
 
-        The entry before the newest one of the offset log is then missing.
+        Its entry before the newest one is then missing.
         """
         planned = self._checkpoint.logs.last_offset
         return planned is not None and needs_async_progress(self._checkpoint, int(planned))

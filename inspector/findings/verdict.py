@@ -154,9 +154,9 @@ class Verdict:
 
 
 def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
-    """Return UNREADABLE if a problem means that a part cannot be read.
+    """Return UNREADABLE if one of the problems means that a part cannot be read.
 
-    Otherwise it is the level of the most severe finding, and OK without findings.
+    Otherwise return the level of the most severe finding, or OK without findings.
     """
     if any(problem.slug not in READABLE for problem in problems):
         return Level.UNREADABLE
@@ -246,6 +246,7 @@ def _worst_of(
     """
 
     def standing(finding: Finding) -> tuple[Severity, bool, int]:
+        """Return the sort key of a finding: severity, True unless intended, and bytes."""
         is_meant = finding.weight is Weight.INTENDED
         return finding.severity, not is_meant, sizes.get(finding, 0)
 

@@ -74,6 +74,7 @@ def _optional(words: str) -> Callable[[Any], str]:
     """
 
     def write_optional(value: Any) -> str:
+        """Return the value in ``words`` and brackets; "" for None."""
         return _brackets("" if value is None else write(words, {"value": value}))
 
     return write_optional

@@ -40,7 +40,10 @@ class HeapOverLimit(Rule[CheckpointView]):
     )
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
-        """Yield the estimated heap, if the user gave a limit and the heap is above it."""
+        """Yield at most one evidence: the estimated heap, if it is above the user's limit.
+
+        Nothing is yielded if the user gave no limit.
+        """
         heap, limit = view.context.heap_bytes, self.heap_bytes
         if heap is not None and limit is not None and heap > limit:
             yield self.over_limit(heap=heap, limit=limit)

@@ -51,7 +51,7 @@ class HotKey(Rule[StoreView]):
     rows_per_join_key = Threshold(20.0, "rows", "Rows for each join key on both sides, on average.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
-        """Yield the key with most entries of a store, or with most rows of a join's side.
+        """Yield evidence of a key with most entries of a store, or with most rows of a join's side.
 
         A join whose keys are few for its rows is yielded, too.
         """
@@ -69,10 +69,10 @@ class HotKey(Rule[StoreView]):
         return total >= self.hot_rows and rows >= self.hot_share * total
 
     def hot_entries(self, store: StoreView, entries: EntriesPerKey) -> Iterator[Evidence]:
-        """Yield the grouping key with most entries of a list, a map or a session window.
+        """Yield at most one evidence: a grouping key with most entries of a list, map or session.
 
         ``entries`` has the numbers of keys and entries of the store. Nothing is yielded for fewer
-        than two keys, or if :meth:`is_hot` is False for that key.
+        than two keys, or if :meth:`is_hot` is False for the key with the most entries.
         """
         listed = store.facts.of_store(KeyEntries, store.name)
         most = max(listed, key=lambda key: (key.entries, key.key), default=None)

@@ -35,7 +35,7 @@ REMEDIES = {
 
 
 class RefusedRestart(Rule[CheckpointView]):
-    """What keeps Spark from the restart though all files of the checkpoint can be read."""
+    """An obstacle to the restart though all files of the checkpoint can be read."""
 
     scope = "checkpoint"
     id = "SS120"

@@ -35,7 +35,7 @@ SECOND_MS = 1_000  # milliseconds of a second
 
 
 class UnwrittenBatch(Rule[CheckpointView]):
-    """A batch that was planned long ago, has no commit, and of which nothing was written."""
+    """A batch that was planned long ago, has no commit, and has written no state file."""
 
     scope = "checkpoint"
     id = "SS124"

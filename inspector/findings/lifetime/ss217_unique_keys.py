@@ -92,9 +92,9 @@ class UniqueKeys(Rule[StoreView]):
     def meets_no_key_again(self, store: StoreView, *, is_timed: bool) -> bool:
         """Return True if hardly any group that expired had brought two events together.
 
-        ``is_timed`` is True if rows of the store have an expiry rule, and timeouts if it needs
-        them. That is shown by records of the sources, by unique columns or windows, or by calls of
-        the function.
+        That is shown by records of the sources, by unique columns or windows, or by calls of the
+        function. ``is_timed`` is True if rows have an expiry rule and the function, if any, set
+        timeouts.
         """
         calls, removals = store.expiry.calls, store.history.removals
         if self.has_row_for_each_record(store):

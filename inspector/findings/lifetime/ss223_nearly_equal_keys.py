@@ -35,7 +35,7 @@ MOST_TRIES = 6
 
 
 class NearlyEqualKeys(Rule[StoreView]):
-    """Keys that should be one, except for one of their columns."""
+    """Keys that differ from another key in one column alone and most likely mean the same."""
 
     scope = "store"
     id = "SS223"
@@ -156,10 +156,11 @@ def last_of_older(versions: Iterable[Sequence[int]]) -> int:
 
 
 def is_sent_again(values: Sequence[Hashable], column: Sequence[bytes]) -> bool:
-    """Return True if values look like events that were sent again at the times of ``column``.
+    """Return True if values look like events that were sent again at other times.
 
     ``values`` are the keys without the column of event times, and ``column`` has the times as 8
-    bytes each. Both have one entry for each key.
+    bytes each. Both have one entry for each key. Either ``in_pairs`` or ``come_and_go`` must be
+    True.
     """
     times = [int.from_bytes(time, "little", signed=True) for time in column]
     return in_pairs(values) or come_and_go(values, times)

@@ -24,12 +24,12 @@ class CheckpointView(JudgedVersion):
 
     @cached_property
     def operators(self) -> tuple[OperatorView, ...]:
-        """Views of the selected operators."""
+        """Views of the operators that the user selected, by default all."""
         return tuple(OperatorView(self, operator) for operator in self.checkpoint.operators)
 
     @cached_property
     def stores(self) -> tuple[StoreView, ...]:
-        """Views of the stores of all selected operators."""
+        """Views of the stores of all operators that the user selected."""
         return tuple(store for operator in self.operators for store in operator.stores)
 
 

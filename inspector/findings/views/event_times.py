@@ -16,7 +16,7 @@ EVENT_TIME = "event time"  # words for the kind of time if it is the event time 
 
 
 class NewestTime(NamedTuple):
-    """Newest time by which the rows of a store expire."""
+    """Newest time of a store's rows that is compared with the watermark."""
 
     millis: int  # the newest time, in epoch ms
     what: str  # words for the kind of time, such as ``window end``

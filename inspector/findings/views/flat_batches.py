@@ -22,9 +22,8 @@ class FlatBatches:
     def is_usual(self, clocks: Clocks) -> bool:
         """Return True if pauses of the watermark as long as this one are usual.
 
-        At least one earlier pause had as many batches with data, and at least two had half as many.
-        ``clocks`` are those of all batches. A source that seldom brings data moves the watermark in
-        steps.
+        The length of a pause is its number of batches with data. At least one earlier pause was as
+        long, and at least two were half as long. ``clocks`` are those of all batches.
         """
         earlier, first = list[int](), self.first
         while (pause := flat_batches(clocks, first.batch_id - 1)) and pause.last.watermark_ms:

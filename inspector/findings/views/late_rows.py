@@ -17,7 +17,7 @@ from inspector.operators.inferences import INFERENCES
 # binary digits of 8 minutes: rows that are less far behind the watermark are only out of order
 FAR_DIGITS = 4
 LATE_ROWS = Severity.WARNING if INFERENCES["late-rows"].warns else Severity.INFO
-"""Severity of findings about rows that are dropped as late, by the tests of the inference."""
+"""Severity of findings about late rows: info if the inference ``late-rows`` is often wrong."""
 
 
 class LateRows(NamedTuple):

@@ -31,7 +31,7 @@ LEAVE_OUT = "A copy can leave out the rows that are there"
 EVICTION = "inspector copy PATH NEW --evict leftovers --plan"
 """Command that shows what a copy without leftovers changes; ``PATH`` is the checkpoint."""
 INFERRED_EVICTION = "inspector copy PATH NEW --evict leftovers --certainty inferred --plan"
-"""The command :data:`EVICTION` for leftovers that are inferred, which it leaves alone by itself."""
+"""Command EVICTION with the option for inferred leftovers, which are not left out by default."""
 CHANGE_WORDS = (
     "with their state unchanged",
     "with their state changed",

@@ -48,7 +48,7 @@ class WaitingRows(Rule[StoreView]):
         """Yield at most one evidence: the rows that the watermark of the next batch will remove.
 
         They must be the share ``waiting_share`` of the store's rows. The next watermark must be
-        ``far_hours`` ahead, and no row may be a leftover.
+        ``far_hours`` ahead of the present one, and the store must have no leftovers.
         """
         expiring, now_ms = store.expiry.expiring, store.expiry.now_ms
         next_ms = self.next_watermark_ms(store)
@@ -63,8 +63,8 @@ class WaitingRows(Rule[StoreView]):
     def next_watermark_ms(self, store: StoreView) -> int | None:
         """Return the watermark that the judged batch made, in epoch ms; None if it is unknown.
 
-        None, too, if a batch after the first had no new data, or if fewer than ``data_batches``
-        such batches are known.
+        None, too, if a batch in the log after the first had no new data, or if fewer than
+        ``data_batches`` of these are known.
         """
         batch = store.clock.batch
         if batch is None:
