@@ -273,13 +273,13 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
         result = amounts_of(map(_place_and_amount, report["findings"]))
         metrics = {m.name: _number(report["metrics"].get(m.name)) for m in METRICS}
         checkpoint, query_id = report["checkpoint"], summary.get("query_id")
-        batch_id, complete = summary.get("batch_id"), bool(report["complete"])
+        batch_id, complete = _count(summary.get("batch_id")), bool(report["complete"])
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"expected the report of an audit: {error!r}") from None
     if not isinstance(checkpoint, str):
         raise ValueError("got a report without its path")  # noqa: TRY004 - a value of the file
     query_id = query_id if isinstance(query_id, str) else None
-    return Earlier(checkpoint, query_id, _count(batch_id), complete, metrics, result)
+    return Earlier(checkpoint, query_id, batch_id, complete, metrics, result)
 
 
 def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:

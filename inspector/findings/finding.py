@@ -23,7 +23,10 @@ class Severity(enum.IntEnum):
 
 
 class Group(enum.Enum):
-    """Subject of a finding, in the order of the first digit of its id (``SS1nn``: integrity)."""
+    """Subject of a finding, in the order of the first digit of its id (``SS1nn``: integrity).
+
+    Restart rules have ``SS4nn`` and ``SS5nn``.
+    """
 
     INTEGRITY = "integrity"
     LIFETIME = "lifetime"
@@ -84,7 +87,7 @@ class Kind:
     @property
     def group(self) -> Group:
         """Subject of the finding, by the first digit of its id."""
-        return list(Group)[int(self.id[2]) - 1]
+        return list(Group)[min(int(self.id[2]), len(Group)) - 1]
 
     def of_store(
         self,

@@ -131,7 +131,7 @@ REPORT: dict[str, Any] = {
 }
 
 
-def test_an_earlier_audit_is_read_from_its_report() -> None:
+def test_earlier_audit_is_read_from_report() -> None:
     result = earlier_of(REPORT)
     assert (result.query_id, result.batch_id, result.metrics["state.rows"]) == ("q", 3, 5)
     assert result.findings == {Place("SS203", 0, None): Amount(Severity.ERROR, 2, 20)}
@@ -141,6 +141,8 @@ def test_an_earlier_audit_is_read_from_its_report() -> None:
     "broken",
     [
         {"summary": None},
+        {"summary": {"batch_id": 3.0}},
+        {"summary": {"batch_id": "3"}},
         {"metrics": []},
         {"metrics": {"state.rows": "5"}},
         {"metrics": {"state.rows": float("nan")}},
@@ -151,6 +153,6 @@ def test_an_earlier_audit_is_read_from_its_report() -> None:
         {"checkpoint": 5},
     ],
 )
-def test_what_is_no_report_is_refused(broken: dict[str, Any]) -> None:
+def test_malformed_baseline_report_is_refused(broken: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"the report of an audit: |got a report"):
         earlier_of({**REPORT, **broken})

@@ -13,6 +13,7 @@ from restarts.changes import CHANGES, GUIDE
 
 from inspector import docs
 from inspector.exceptions import CheckpointError
+from inspector.findings.finding import Group
 from inspector.findings.restart_rules import (
     RELEASES,
     RULES,
@@ -29,6 +30,10 @@ def test_ids_are_there_once_and_are_of_no_finding_of_an_audit() -> None:
     ids = [rule.id for rule in RULES]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"SS[45]\d\d", item) for item in ids)
+
+
+def test_kinds_of_restart_rules_are_of_group_restart() -> None:
+    assert {rule.kind.group for rule in RULES} == {Group.RESTART}
 
 
 @pytest.mark.parametrize("about", sorted({rule.about for rule in RULES}))
