@@ -19,11 +19,11 @@ from inspector.findings.rule import all_kinds, rules
 
 HOME = Path(__file__).resolve().parents[1]
 SPARK = "spark/test_claims.py"
-RECORDED = "test_rocksdb_fixtures.py::test_spark_holds_what_the_calls_of_the_processor_leave"
-EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_the_log_are_expired_values_and_timers"
+RECORDED = "test_rocksdb_fixtures.py::test_recorded_rows_equal_calls_of_processor"
+EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_log_are_expired_values_and_timers"
 SIDE_FILES = "providers/test_side_checks.py::test_files_that_match_are_no_problem"
 LOADS_AS_IT_IS = f"{SPARK}::test_removals_of_absent_keys_are_loaded_as_they_are"
-HAND_COPY = "test_copies.py::test_spark_reads_the_schemas_of_the_original_of_a_hand_made_copy"
+HAND_COPY = "test_copies.py::test_hand_made_copy_reads_schemas_of_original"
 REPARTITIONED = f"{SPARK}::test_a_repartitioning_changes_the_partitions_and_has_to_finish"
 REFUSED = "spark/test_restarts.py::test_spark_behaves_as_recorded"
 LOST = f"{SPARK}::test_missing_delta_stops_query"
@@ -42,7 +42,7 @@ JOINS = f"{SPARK}::test_rows_of_a_join_behind_their_counter_are_neither_joined_n
 AGAIN = f"{SPARK}::test_a_batch_without_a_commit_runs_again"
 JOIN_NULLS = f"{SPARK}::test_a_null_row_of_a_join_stops_the_batch_that_reads_it"
 OLD_LOG = f"{SPARK}::test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns"
-CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
+CLEANS = "test_slow_reader.py::test_running_query_is_not_reported_as_damage"
 FAILS = f"{SPARK}::test_failed_maintenance_is_logged_and_query_continues"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
 CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
