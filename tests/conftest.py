@@ -70,6 +70,7 @@ WHOLE_COMMANDS = (
     *("checkpoint/test_storage.py", "discovery/", "estimates/test_price.py"),
     *("facts/test_misplaced.py", "facts/test_registry.py", "findings/test_every_id.py"),
     *("providers/rocksdb/test_reader.py", "render/test_conversions.py", "render/test_notebook.py"),
+    "serve/test_walk.py",
     *("test_analyses.py", "test_api.py", "test_byte_damage.py", "test_credentials.py"),
     *("test_damage.py", "test_forms.py", "test_injection.py", "test_object_stores.py"),
     *("test_pairs.py", "passes/test_follow.py", "spark/", "test_repartitioned.py"),
