@@ -37,7 +37,7 @@ def batches() -> list[Any]:
     return [batch_of(DIFF, rows) for rows in messages]
 
 
-def test_rows_then_counts(tmp_path: Path) -> None:
+def test_diff_report_has_rows_and_counts(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = (Subject(checkpoint, 3), Subject(checkpoint, 4))
     report = diff_report(*ends, batches(), raw=True)
@@ -56,7 +56,7 @@ def test_rows_then_counts(tmp_path: Path) -> None:
     assert report.summary["to_batch_id"] == 3
 
 
-def test_a_limit_leaves_the_counts_whole(tmp_path: Path) -> None:
+def test_limit_does_not_change_the_counts(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = (Subject(checkpoint, 3), Subject(checkpoint, 4))
     report = diff_report(*ends, batches(), limit=2)
@@ -65,7 +65,7 @@ def test_a_limit_leaves_the_counts_whole(tmp_path: Path) -> None:
     assert not report.complete
 
 
-def test_two_checkpoints_are_both_named(tmp_path: Path) -> None:
+def test_report_names_both_checkpoints(tmp_path: Path) -> None:
     old = open_checkpoint(str(small_checkpoint(tmp_path / "old")))
     new = open_checkpoint(str(small_checkpoint(tmp_path / "new")))
     report = diff_report(Subject(old, 4), Subject(new, 4), [], notes=["only here"])
@@ -74,14 +74,14 @@ def test_two_checkpoints_are_both_named(tmp_path: Path) -> None:
     assert "only here" in "".join(render(report))
 
 
-def test_one_checkpoint_is_named_once() -> None:
+def test_report_names_a_single_checkpoint_once() -> None:
     report = api.diff(GROUPS)
     assert report.summary["checkpoint"] == GROUPS
     assert "from_checkpoint" not in report.summary
     assert GROUPS not in report.tables[0].title
 
 
-def test_the_default_difference_is_what_the_last_batch_changed() -> None:
+def test_default_diff_is_the_last_batch() -> None:
     report = api.diff(SNAPSHOTS, raw=True)
     expected = [
         (
@@ -102,14 +102,16 @@ def test_the_default_difference_is_what_the_last_batch_changed() -> None:
         ({"to_version": 1}, (0, 1)),
     ],
 )
-def test_ends_are_batches_or_versions(ends: dict[str, Any], versions: tuple[int, int]) -> None:
+def test_diff_range_is_given_by_batches_or_versions(
+    ends: dict[str, Any], versions: tuple[int, int]
+) -> None:
     summary = api.diff(GROUPS, **ends).summary
     assert (summary["from_version"], summary["to_version"]) == versions
     with pytest.raises(CheckpointError, match="does not exist"):
         api.diff(GROUPS, from_version=99)
 
 
-def test_a_checkpoint_does_not_differ_from_its_copy(tmp_path: Path) -> None:
+def test_checkpoint_and_its_copy_do_not_differ(tmp_path: Path) -> None:
     copy = str(copy_of("fmgws_event_ignore", tmp_path))
     report = api.diff(GROUPS, copy)
     assert list(report.primary.rows) == []
@@ -118,13 +120,13 @@ def test_a_checkpoint_does_not_differ_from_its_copy(tmp_path: Path) -> None:
     assert len(list(older.primary.rows)) == 15
 
 
-def test_stores_of_one_checkpoint_alone_are_named() -> None:
+def test_note_names_stores_of_only_one_checkpoint() -> None:
     report = api.diff(GROUPS, JOIN)
     assert sum("only in" in note for note in report.notes) == 5
     assert list(report.primary.rows) == []
 
 
-def test_other_numbers_of_partitions(tmp_path: Path) -> None:
+def test_rows_of_missing_partitions_are_removed(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     options = api.Options(operator_id=1)
     item = small_checkpoint(tmp_path / "other")
@@ -145,7 +147,7 @@ CASE = checkpoint_of("fmgws_event_ignore")
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_every_format(output: str) -> None:
+def test_every_format_shows_a_diff(output: str) -> None:
     before = tree(CASE)
     outcome = run("diff", CASE, "--from-batch", "2", "--to-version", "6", "-o", output, "--raw")
     assert outcome.code == 0
@@ -153,7 +155,7 @@ def test_every_format(output: str) -> None:
     assert tree(CASE) == before
 
 
-def test_rows_have_both_values_and_counts_follow() -> None:
+def test_diff_rows_have_the_old_and_new_value() -> None:
     json = run("diff", CASE, "-o", "json", "--limit", "2").json
     assert len(json["rows"]) == 2
     row = json["rows"][0]
@@ -163,14 +165,14 @@ def test_rows_have_both_values_and_counts_follow() -> None:
     assert counts == {"added": 0, "removed": 0, "changed": 15}
 
 
-def test_two_checkpoints(tmp_path: Path) -> None:
+def test_command_compares_two_checkpoints(tmp_path: Path) -> None:
     copy = copy_of("fmgws_event_ignore", tmp_path)
     outcome = run("diff", CASE, copy)
     assert outcome.code == 0
     assert "(none)" in outcome.out
 
 
-def test_what_cannot_be_read_makes_the_exit_code(tmp_path: Path) -> None:
+def test_unreadable_delta_is_exit_code_4(tmp_path: Path) -> None:
     copy = copy_of("fmgws_event_ignore", tmp_path)
     (copy / "state/0/0/12.delta").write_bytes(b"broken")
     outcome = run("diff", copy, "-o", "ndjson")
@@ -188,7 +190,7 @@ def test_what_cannot_be_read_makes_the_exit_code(tmp_path: Path) -> None:
         (("--where", "x=1"), "no field 'x'"),
     ],
 )
-def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
+def test_invalid_diff_options_are_usage_errors(options: tuple[str, ...], words: str) -> None:
     outcome = run("diff", CASE, *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err

@@ -14,7 +14,7 @@ def tables(report: Report) -> dict[str, list[Any]]:
     return {table.name: list(table.rows) for table in report.tables}
 
 
-def test_a_chain_is_broken_where_a_file_is_missing(tmp_path: Path) -> None:
+def test_missing_delta_breaks_the_replay_chain(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     complete = tables(api.files(str(path)))["chains"]
     assert [row["replay_deltas"] for row in complete] == [10, 10]
@@ -24,7 +24,7 @@ def test_a_chain_is_broken_where_a_file_is_missing(tmp_path: Path) -> None:
     assert (right["newest_restorable"], right["replay_deltas"], right["deltas"]) == (4, None, 9)
 
 
-def test_replay_begins_at_the_newest_snapshot_at_or_below_the_version() -> None:
+def test_replay_starts_at_the_newest_snapshot_below_the_version() -> None:
     path = str(checkpoint_of("fmgws_snapshots_cleaned"))
     for row in tables(api.files(path))["chains"]:
         older = tables(api.files(path, api.Options(state_version=row["newest_snapshot"])))
@@ -54,7 +54,7 @@ def test_other_files_are_counted_by_kind(tmp_path: Path) -> None:
     }
 
 
-def test_every_file_is_listed_once(tmp_path: Path) -> None:
+def test_file_rows_list_every_file_once(tmp_path: Path) -> None:
     path = copy_of("fmgws_snapshots_cleaned", tmp_path)
     (path / "state/0/1/notes.txt").write_bytes(b"12")
     rows = list(file_rows(Run.start(str(path), None)))
@@ -72,7 +72,7 @@ def test_every_file_is_listed_once(tmp_path: Path) -> None:
     assert (note.version, note.batch_id, note.bytes) == (None, None, 2)
 
 
-def test_files_of_a_join_name_their_store() -> None:
+def test_file_rows_of_a_join_name_their_store() -> None:
     rows = list(file_rows(Run.start(str(checkpoint_of("join_window_key")), None)))
     for row in rows:
         assert Path(row.path).parent.name == row.store_name

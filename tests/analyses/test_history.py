@@ -33,7 +33,7 @@ def wide_of(report: api.Report) -> set[str]:
     return {column.name for column in report.primary.columns if column.wide}
 
 
-def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) -> None:
+def test_history_is_sorted_and_has_the_batch_clocks(tmp_path: Path) -> None:
     result = checkpoint(tmp_path)
     rows = rows_of(
         result,
@@ -61,7 +61,7 @@ def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) 
     assert "partition_id" not in wide_of(report)
 
 
-def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
+def test_limit_shows_the_newest_changes(tmp_path: Path) -> None:
     result = checkpoint(tmp_path)
     rows = rows_of(result, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
     report = history_report(Subject(result, 2), rows, limit=1, raw=True)
@@ -71,14 +71,14 @@ def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
     assert [column.name for column in report.primary.columns][-2:] == ["key_hex", "value_hex"]
 
 
-def test_an_empty_history_says_so(tmp_path: Path) -> None:
+def test_empty_history_has_no_rows_or_notes(tmp_path: Path) -> None:
     report = history_report(Subject(checkpoint(tmp_path), 2), [])
     assert list(report.primary.rows) == []
     assert report.summary["partitions"] == []
     assert report.notes == []
 
 
-def test_an_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
+def test_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
     result = checkpoint(tmp_path)
     (operator,) = result.operators
     rules = {"default": replace(operator.rules["default"], expiry=None)}
@@ -88,7 +88,7 @@ def test_an_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
     assert row["timeout_ms"] is None
 
 
-def test_a_history_reaches_from_the_oldest_version_to_the_newest() -> None:
+def test_history_covers_all_versions() -> None:
     report = api.history(GROUPS, api.Options(where=("value=lapsed-004",)))
     assert [(row["batch_id"], row["event"]) for row in report.primary.rows] == [
         (0, "insert"),
@@ -100,7 +100,7 @@ def test_a_history_reaches_from_the_oldest_version_to_the_newest() -> None:
         api.history(GROUPS, api.Options(where=("user=a",)))
 
 
-def test_uncommitted_versions_are_read_if_asked() -> None:
+def test_uncommitted_option_adds_the_uncommitted_version() -> None:
     options = api.Options(key="{}")
     committed = api.history(UNCOMMITTED, options).primary.rows
     every = list(api.history(UNCOMMITTED, options, uncommitted=True).primary.rows)
@@ -110,7 +110,7 @@ def test_uncommitted_versions_are_read_if_asked() -> None:
     assert [row for row in every if row["version"] < 5] == list(committed)
 
 
-def test_of_snapshots_alone_removals_come_after_what_the_snapshot_has() -> None:
+def test_snapshot_history_lists_removals_last() -> None:
     path = str(checkpoint_of("rocksdb_agg_update_zips_one"))
     report = api.history(path, api.Options(where=("user!=nobody",)))
     rows = [row for row in report.primary.rows if row["version"] == 5]
@@ -129,7 +129,7 @@ CASE = checkpoint_of("fmgws_event_ignore")
 KEY = '{"value": "lapsed-004"}'
 
 
-def test_the_life_of_a_key_for_people() -> None:
+def test_table_shows_the_history_of_a_key() -> None:
     outcome = run("history", CASE, "--key", KEY)
     assert outcome.code == 0
     lines = [line.split() for line in outcome.out.splitlines()]
@@ -141,7 +141,7 @@ def test_the_life_of_a_key_for_people() -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_every_format(output: str) -> None:
+def test_every_format_shows_a_history(output: str) -> None:
     before = tree(CASE)
     outcome = run("history", CASE, "--where", "value=lapsed-004", "-o", output, "--raw")
     assert outcome.code == 0
@@ -149,7 +149,7 @@ def test_every_format(output: str) -> None:
     assert tree(CASE) == before
 
 
-def test_machine_formats_have_every_column() -> None:
+def test_ndjson_history_has_timeouts_sizes_and_file() -> None:
     first, second = run("history", CASE, "--key", KEY, "-o", "ndjson").ndjson
     assert first["timeout"] == "2024-01-01T00:00:20.400Z"
     assert second["timeout"] is None
@@ -158,7 +158,7 @@ def test_machine_formats_have_every_column() -> None:
     assert second["watermark_ms"] < second["batch_timestamp_ms"]
 
 
-def test_hidden_keys_are_still_found() -> None:
+def test_redacted_history_finds_the_key() -> None:
     rows = run("history", CASE, "--key", KEY, "-o", "json", "--redact", "all", "--raw").rows
     assert [(row["key"], row["key_hex"]) for row in rows] == [("***", None)] * 2
 
@@ -173,7 +173,7 @@ def test_hidden_keys_are_still_found() -> None:
         (("--key", KEY, "--batch", "99"), "does not exist"),
     ],
 )
-def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
+def test_invalid_history_options_are_usage_errors(options: tuple[str, ...], words: str) -> None:
     outcome = run("history", CASE, *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err

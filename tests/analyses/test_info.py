@@ -18,14 +18,14 @@ def tables(report: Report) -> dict[str, list[Any]]:
     return {table.name: list(table.rows) for table in report.tables}
 
 
-def test_confs_say_where_they_come_from() -> None:
+def test_confs_have_their_origin() -> None:
     path = str(checkpoint_of("dedup_no_watermark"))
     confs = {row["conf"]: row for row in tables(api.info(path))["confs"]}
     shuffle = confs["spark.sql.shuffle.partitions"]
     assert (shuffle["value"], shuffle["origin"]) == ("5", "recorded")
 
 
-def test_a_store_without_schema_has_none(tmp_path: Path) -> None:
+def test_store_without_schema_file_has_no_schema(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/_metadata/schema").unlink()
     (row,) = tables(api.info(str(path)))["stores"]
@@ -34,7 +34,7 @@ def test_a_store_without_schema_has_none(tmp_path: Path) -> None:
     assert row["operator_name"] == "stateStoreSave"
 
 
-def test_metadata_that_is_not_there_is_no_proof_of_an_older_release(tmp_path: Path) -> None:
+def test_missing_operator_metadata_may_be_lost(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     shutil.rmtree(path / "state/0/_metadata")
     (path / "offsets/0").unlink()
@@ -47,7 +47,7 @@ def test_metadata_that_is_not_there_is_no_proof_of_an_older_release(tmp_path: Pa
     assert older[subject] == "none (Spark 3.5 and older)"
 
 
-def test_state_variables_are_listed_with_what_they_hold() -> None:
+def test_state_variables_have_kind_and_ttl() -> None:
     report = api.info(str(NEWEST / "rocksdb_tws_processing" / "checkpoint"))
     table = next(item for item in report.tables if item.name == "variables")
     rows = {row["store_name"]: row for row in table.rows}
@@ -68,7 +68,7 @@ def test_state_variables_are_listed_with_what_they_hold() -> None:
 # --- command line --------------------------------------------------------------------------------
 
 
-def test_info_has_the_schemas_of_every_store_as_ddl() -> None:
+def test_info_has_store_schemas_as_ddl() -> None:
     rows = run("info", checkpoint_of("join_left_outer"), "-o", "json").rows
     assert [row["store_name"] for row in rows] == [
         *("left-keyToNumValues", "left-keyWithIndexToValue"),
@@ -81,7 +81,7 @@ def test_info_has_the_schemas_of_every_store_as_ddl() -> None:
     assert rows[1]["value_schema"].startswith("ad bigint, shownAt timestamp, site string")
 
 
-def test_info_tells_the_rule_of_every_store() -> None:
+def test_info_has_the_expiry_rule_of_every_store() -> None:
     rules = {
         case: run("info", checkpoint_of(case), "-o", "ndjson").ndjson[0]["expires"]
         for case in ("agg_update", "dedup_no_watermark", "fmgws_event_ignore")
@@ -91,7 +91,7 @@ def test_info_tells_the_rule_of_every_store() -> None:
     assert rules["fmgws_event_ignore"].startswith("timeoutTimestamp < ")
 
 
-def test_info_names_the_batches_and_confs_of_the_log() -> None:
+def test_info_has_the_last_batch_and_confs() -> None:
     envelope = run("info", checkpoint_of("snapshots_cleaned"), "-o", "json").json
     recipe = json.loads((NEWEST / "snapshots_cleaned/manifest.json").read_text(encoding="utf-8"))
     assert envelope["summary"]["last_committed_batch"] == recipe["committed_batch"]
@@ -100,7 +100,7 @@ def test_info_names_the_batches_and_confs_of_the_log() -> None:
     assert confs["spark.sql.streaming.stateStore.compression.codec"]["value"] == "lz4"
 
 
-def test_listings_read_at_most_the_first_bytes_of_a_state_file(tmp_path: Path) -> None:
+def test_info_and_files_read_only_the_first_bytes_of_a_delta(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     result = {command: run(command, path).out for command in ("info", "files")}
     for file in path.glob("state/0/*/*.delta"):
@@ -112,7 +112,7 @@ def test_listings_read_at_most_the_first_bytes_of_a_state_file(tmp_path: Path) -
         assert (outcome.code, outcome.out) == (0, text)
 
 
-def test_files_counts_what_lies_on_disk() -> None:
+def test_files_counts_deltas_and_snapshots() -> None:
     path = checkpoint_of("fmgws_snapshots_cleaned")
     rows = run("files", path, "-o", "json").rows
     assert len(rows) == 2
@@ -128,7 +128,7 @@ def test_files_counts_what_lies_on_disk() -> None:
         assert row["replay_deltas"] == 13 - newest
 
 
-def test_files_tells_the_side_files_apart() -> None:
+def test_files_counts_checksum_files() -> None:
     path = checkpoint_of("agg_update")
     siblings = run("files", path, "-o", "json").json["tables"]["other_files"]
     assert {row["kind"] for row in siblings} == {"hadoop_checksum"}
@@ -137,7 +137,7 @@ def test_files_tells_the_side_files_apart() -> None:
     assert sum(row["bytes"] for row in siblings) == sum(f.stat().st_size for f in side_files)
 
 
-def test_the_bytes_of_state_files_are_the_same_in_every_command() -> None:
+def test_state_file_bytes_are_equal_in_every_command() -> None:
     path = checkpoint_of("agg_update")
     deltas = sum(file.stat().st_size for file in path.glob("state/0/*/*.delta"))
     for command in ("info", "sizes", "audit"):
@@ -146,7 +146,7 @@ def test_the_bytes_of_state_files_are_the_same_in_every_command() -> None:
     assert run("files", path, "-o", "json").json["summary"]["delta_bytes"] == deltas
 
 
-def test_an_uncommitted_version_is_named() -> None:
+def test_info_names_the_uncommitted_version() -> None:
     path = checkpoint_of("uncommitted")
     summary = run("info", path, "-o", "json").json["summary"]
     assert (summary["version"], summary["committed"]) == (4, True)

@@ -21,7 +21,7 @@ CASES = ("fmgws_event_ignore", "pandas_event_ignore", "fmgws_event_rearm", "agg_
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_classes_count_the_keys_that_are_listed(case: str) -> None:
+def test_leftover_classes_count_the_listed_keys(case: str) -> None:
     report = api.leftovers(str(checkpoint_of(case)))
     keys, classes, _ = (list(table.rows) for table in report.tables[:3])
     for row in classes:
@@ -39,14 +39,14 @@ def _kind(row: object) -> tuple[str, str]:
     return row["class"], row["certainty"]  # type: ignore[index]
 
 
-def test_every_store_has_its_rule_told() -> None:
+def test_rules_table_has_every_store() -> None:
     report = api.leftovers(str(checkpoint_of("join_left_outer")))
     rules = next(list(table.rows) for table in report.tables if table.name == "rules")
     assert len(rules) == 4
     assert all(rule["expires"] for rule in rules)
 
 
-def test_a_join_by_time_has_the_rule_that_its_rows_tell(tmp_path: Path) -> None:
+def test_rule_of_a_join_by_time_is_refuted_by_old_rows(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("join_window_key"), root)
     assert "every expired key has been removed" in api.leftovers(str(root)).primary.empty
@@ -67,7 +67,7 @@ def told_rules(root: Path) -> set[str]:
     return {str(rule["expires"]) for rule in rules if rule["store_name"] in VALUE_STORES}
 
 
-def test_below_a_join_what_cannot_be_told_is_said_with_what_would_settle_it() -> None:
+def test_unknown_rule_below_a_join_names_an_operator_rule() -> None:
     path = str(checkpoint_of("dedup_after_join"))
     report = api.leftovers(path)
     assert "no store has a known rule" in report.primary.empty
@@ -84,13 +84,13 @@ def test_below_a_join_what_cannot_be_told_is_said_with_what_would_settle_it() ->
     assert {_kind(row) for row in result.primary.rows} == {("past_watermark", "proven")}
 
 
-def test_a_batch_is_one_less_than_its_version() -> None:
+def test_leftover_batch_is_one_less_than_its_version() -> None:
     for row in api.leftovers(str(checkpoint_of("fmgws_event_ignore"))).primary.rows:
         assert row["expired_batch"] == row["expired_version"] - 1
         assert row["last_put_batch"] == row["last_put_version"] - 1
 
 
-def test_a_timer_that_fired_by_the_watermark_shows_which_one_it_was() -> None:
+def test_timer_without_no_data_batches_is_proven_by_calls() -> None:
     # No batch ran without data, so that only the calls show that one reaches the operator.
     rows = api.leftovers(str(checkpoint_of("fmgws_nodata_off"))).primary.rows
     assert {row["certainty"] for row in rows} == {"proven"}
@@ -108,7 +108,7 @@ PROMISED = {
 }
 
 
-def test_a_row_has_the_names_that_are_promised() -> None:
+def test_leftover_rows_have_the_documented_columns() -> None:
     for output in ("json", "ndjson", "csv"):
         outcome = run("leftovers", PATH, "-o", output)
         rows = getattr(outcome, "rows" if output == "json" else output)
@@ -116,7 +116,7 @@ def test_a_row_has_the_names_that_are_promised() -> None:
         assert all(set(row) >= PROMISED for row in rows)
 
 
-def test_a_row_proves_what_it_says() -> None:
+def test_leftover_row_has_clock_threshold_and_margin() -> None:
     rows = run("leftovers", PATH, "-o", "ndjson").ndjson
     for row in rows:
         assert row["clock_ms"] < row["threshold_ms"]
@@ -131,7 +131,7 @@ def test_a_row_proves_what_it_says() -> None:
     assert batches == sorted(batches)
 
 
-def test_the_clock_of_a_row_is_the_one_that_the_query_itself_logged() -> None:
+def test_leftover_clock_equals_the_log_of_the_query() -> None:
     file = NEWEST / "fmgws_event_ignore" / "expected_leftovers.json"
     expected = {row["key"]: row for row in json.loads(file.read_text(encoding="utf-8"))}
     for row in run("leftovers", PATH, "-o", "ndjson").ndjson:
@@ -140,7 +140,7 @@ def test_the_clock_of_a_row_is_the_one_that_the_query_itself_logged() -> None:
         assert row["threshold_ms"] == logged["clock_ms"]
 
 
-def test_a_limit_keeps_the_oldest_and_says_how_many_there_are() -> None:
+def test_limit_keeps_the_oldest_leftovers() -> None:
     complete = run("leftovers", PATH, "-o", "json", "--limit", "0").json
     short = run("leftovers", PATH, "-o", "json", "--limit", "5").json
     assert (len(complete["rows"]), len(short["rows"])) == (68, 5)
@@ -150,14 +150,14 @@ def test_a_limit_keeps_the_oldest_and_says_how_many_there_are() -> None:
     assert "leftover keys, the oldest 5 of 68\n" in run("leftovers", PATH, "--limit", "5").out
 
 
-def test_people_get_a_hundred_rows_and_machines_all() -> None:
+def test_table_shows_100_leftovers_and_ndjson_all() -> None:
     path = checkpoint_of("agg_complete")
     assert "leftover keys, the oldest 100 of 201\n" in run("leftovers", path).out
     assert len(run("leftovers", path, "-o", "ndjson").ndjson) == 201
     assert len(run("leftovers", path, "-o", "ndjson", "--limit", "7").ndjson) == 7
 
 
-def test_a_healthy_checkpoint_has_none_and_says_so() -> None:
+def test_healthy_checkpoint_has_no_leftovers() -> None:
     path = checkpoint_of("fmgws_event_remove")
     outcome = run("leftovers", path)
     assert outcome.code == 0
@@ -177,26 +177,26 @@ def test_a_healthy_checkpoint_has_none_and_says_so() -> None:
         ("agg_complete", "past_watermark"),
     ],
 )
-def test_a_leftover_has_the_class_of_what_the_query_did(case: str, kind: str) -> None:
+def test_leftover_class_of_each_query(case: str, kind: str) -> None:
     rows = run("leftovers", checkpoint_of(case), "-o", "ndjson").ndjson
     assert {row["class"] for row in rows} == {kind}
 
 
-def test_they_fail_a_script_only_if_asked_to() -> None:
+def test_leftovers_fail_only_with_fail_on() -> None:
     assert run("leftovers", PATH).code == 0
     assert run("leftovers", PATH, "--fail-on", "error").code == 1
     clean = checkpoint_of("agg_update")
     assert run("leftovers", clean, "--fail-on", "info").code == 0
 
 
-def test_the_clock_of_timers_can_be_said() -> None:
+def test_timeout_kind_option() -> None:
     path = checkpoint_of("fmgws_event_ignore")
     assert len(run("leftovers", path, "--timeout-kind", "event", "-o", "ndjson").ndjson) == 68
     outcome = run("leftovers", path, "--timeout-kind", "lunar")
     assert outcome.code == 2
 
 
-def test_hidden_keys_have_no_bytes_either() -> None:
+def test_redacted_leftovers_have_no_key_bytes() -> None:
     for redact in ("hash", "all"):
         rows = run("leftovers", PATH, "-o", "ndjson", "--redact", redact).ndjson
         assert len(rows) == 68
@@ -205,7 +205,7 @@ def test_hidden_keys_have_no_bytes_either() -> None:
     assert len({row["key"] for row in hashed}) == 68
 
 
-def test_findings_below_a_threshold_are_left_out_as_in_an_audit() -> None:
+def test_threshold_leaves_out_findings() -> None:
     path = checkpoint_of("trouble_kept_timeouts")
     result = {
         maximum: [
