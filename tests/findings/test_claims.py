@@ -19,31 +19,31 @@ from inspector.findings.rule import all_kinds, rules
 
 HOME = Path(__file__).resolve().parents[1]
 SPARK = "spark/test_claims.py"
-RECORDED = "test_rocksdb_fixtures.py::test_spark_holds_what_the_calls_of_the_processor_leave"
-EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_the_log_are_expired_values_and_timers"
+RECORDED = "test_rocksdb_fixtures.py::test_recorded_rows_equal_calls_of_processor"
+EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_log_are_expired_values_and_timers"
 SIDE_FILES = "providers/test_side_checks.py::test_files_that_match_are_no_problem"
 LOADS_AS_IT_IS = f"{SPARK}::test_removals_of_absent_keys_are_loaded_as_they_are"
-HAND_COPY = "test_copies.py::test_spark_reads_the_schemas_of_the_original_of_a_hand_made_copy"
+HAND_COPY = "test_copies.py::test_hand_made_copy_reads_schemas_of_original"
 REPARTITIONED = f"{SPARK}::test_a_repartitioning_changes_the_partitions_and_has_to_finish"
 REFUSED = "spark/test_restarts.py::test_spark_behaves_as_recorded"
-LOST = f"{SPARK}::test_without_a_delta_the_query_does_not_go_on"
-MOVED = f"{SPARK}::test_of_a_key_in_another_partition_a_second_one_grows"
+LOST = f"{SPARK}::test_missing_delta_stops_query"
+MOVED = f"{SPARK}::test_key_in_wrong_partition_gets_second_state"
 FOREIGN = (
     f"{SPARK}::test_foreign_folders_are_never_opened_and_every_partition_writes_in_every_batch"
 )
 CHANGED = f"{SPARK}::test_a_log_entry_that_was_changed_is_read_all_the_same"
-EVICTS = f"{SPARK}::test_the_watermark_never_goes_back_and_removes_what_it_has_passed"
+EVICTS = f"{SPARK}::test_watermark_is_monotonic_and_removes_passed_rows"
 TIMED_OUT = f"{SPARK}::test_the_timeout_of_a_key_fires_once_or_as_long_as_python_leaves_its_timer"
 PARTITIONS = f"{SPARK}::test_a_missing_partition_fails_a_query_and_is_left_out_by_the_reader"
 READ = f"{SPARK}::test_the_newest_snapshot_and_every_delta_after_it_are_read"
 MAINTAINS = f"{SPARK}::test_maintenance_makes_snapshots_and_removes_what_is_not_retained"
-UPLOADS = f"{SPARK}::test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips"
+UPLOADS = f"{SPARK}::test_rocksdb_uploads_and_restarts_from_zips"
 JOINS = f"{SPARK}::test_rows_of_a_join_behind_their_counter_are_neither_joined_nor_removed"
 AGAIN = f"{SPARK}::test_a_batch_without_a_commit_runs_again"
 JOIN_NULLS = f"{SPARK}::test_a_null_row_of_a_join_stops_the_batch_that_reads_it"
 OLD_LOG = f"{SPARK}::test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns"
-CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
-FAILS = f"{SPARK}::test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on"
+CLEANS = "test_slow_reader.py::test_running_query_is_not_reported_as_damage"
+FAILS = f"{SPARK}::test_failed_maintenance_is_logged_and_query_continues"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
 CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
 NO_DATA = "analyses/test_troubles.py::test_no_data_batch_removes_expired_rows"
@@ -62,7 +62,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS102": {
         "Spark does not read so far, and no row is lost": (
-            f"{SPARK}::test_what_follows_the_end_mark_of_a_delta_is_not_read"
+            f"{SPARK}::test_bytes_after_delta_end_mark_are_ignored"
         )
     },
     "SS103": {
@@ -114,7 +114,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS113": {
         "Spark writes a removal only for a key that it holds": (
-            f"{SPARK}::test_a_removal_is_written_for_a_key_that_is_there_alone"
+            f"{SPARK}::test_removal_is_written_for_present_key_only"
         ),
         "Spark loads them as they are": LOADS_AS_IT_IS,
     },
