@@ -2,60 +2,61 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from inspector import api
-from inspector.analyses.audit import AUDIT_KEYS
-from tests.cli.support import checkpoint_of, copy_of, flip, run
+from tests.cli.support import (
+    checkpoint_of,
+    copy_of,
+    finding_ids,
+    flip,
+    row_where,
+    run,
+    table_rows,
+    values,
+)
 
 
-def test_an_audit_adds_up_what_its_tables_tell() -> None:
+def test_audit_summary_is_the_sum_of_its_tables() -> None:
     report = api.audit(str(checkpoint_of("join_left_outer")))
-    tables = {table.name: list(table.rows) for table in report.tables}
-    sizes = tables["sizes"]
-    assert report.summary["rows"] == sum(row["rows"] for row in sizes) > 0
-    assert report.summary["row_bytes"] == sum(row["row_bytes"] for row in sizes) > 0
-    changes = tables["changes"]
-    assert {(row["from_version"], row["to_version"]) for row in changes} == {(1, 10)}
-    for row in changes:
-        assert row["puts"] == row["inserts"] + row["updates"]
+    assert (report.summary["rows"], report.summary["row_bytes"]) == (132, 7144)
+    assert values(table_rows(report, "sizes"), "store_name", "rows", "row_bytes") == [
+        ("left-keyToNumValues", 44, 1408),
+        ("left-keyWithIndexToValue", 61, 4392),
+        ("right-keyToNumValues", 12, 384),
+        ("right-keyWithIndexToValue", 15, 960),
+    ]
+    names = ("from_version", "to_version", "puts", "inserts", "updates", "removals")
+    assert values(table_rows(report, "changes"), *names) == [
+        (1, 10, 195, 104, 91, 60),
+        (1, 10, 279, 160, 119, 99),
+        (1, 10, 117, 54, 63, 42),
+        (1, 10, 135, 96, 39, 81),
+    ]
 
 
-def test_the_changes_end_with_the_rows_that_live() -> None:
-    report = api.audit(str(checkpoint_of("agg_update")))
-    (changes,) = next(list(t.rows) for t in report.tables if t.name == "changes")
-    assert changes["inserts"] - changes["removals"] == report.summary["rows"]
-
-
-def test_an_audit_lists_a_few_leftovers_and_counts_all() -> None:
+def test_audit_lists_few_leftovers_and_counts_all() -> None:
     report = api.audit(str(checkpoint_of("agg_complete")))
-    tables = {table.name: list(table.rows) for table in report.tables}
-    assert len(tables["leftovers"]) == AUDIT_KEYS
-    assert report.summary["leftovers"] == sum(row["keys"] for row in tables["classes"]) == 201
+    assert len(table_rows(report, "leftovers")) == 5
+    assert values(table_rows(report, "classes"), "keys") == [201]
+    assert report.summary["leftovers"] == 201
 
 
-def test_rows_in_rocksdb_take_no_heap() -> None:
-    in_rocksdb, on_heap = (
-        api.audit(str(checkpoint_of(case))).summary
-        for case in ("rocksdb_agg_update", "rocksdb_agg_update_hdfs")
-    )
+def test_rocksdb_rows_take_no_heap() -> None:
+    in_rocksdb = api.audit(str(checkpoint_of("rocksdb_agg_update"))).summary
+    on_heap = api.audit(str(checkpoint_of("rocksdb_agg_update_hdfs"))).summary
     assert on_heap.keys() - in_rocksdb.keys() == {"heap_estimate_bytes"}
     assert in_rocksdb["row_bytes"] == on_heap["row_bytes"]
 
 
-def test_what_spark_keeps_for_itself_is_counted_apart() -> None:
-    case = checkpoint_of("rocksdb_tws_processing")
-    counts = json.loads((case.parent / "truth_counts.json").read_text("utf-8"))
-    newest = [count for count in counts if count["ver"] == 8 and count["cf"] is not None]
-    helpers = [item["rows"] for item in newest if re.match(r"\$(?!.*_keyTo)", item["cf"])]
-    summary = api.audit(str(case)).summary
-    assert summary["helper_rows"] == sum(helpers) == 40
-    assert 0 < summary["helper_row_bytes"] < summary["row_bytes"]
+def test_helper_rows_of_spark_are_counted_separately() -> None:
+    """Spark recorded 40 rows in the column families of indexes, counters and timers by time."""
+    summary = api.audit(str(checkpoint_of("rocksdb_tws_processing"))).summary
+    assert summary["helper_rows"] == 40
+    assert (summary["helper_row_bytes"], summary["row_bytes"]) == (2568, 9144)
     assert "helper_rows" not in api.audit(str(checkpoint_of("rocksdb_agg_update"))).summary
 
 
@@ -65,14 +66,14 @@ def test_what_spark_keeps_for_itself_is_counted_apart() -> None:
 HEALTHY, LEAK = checkpoint_of("agg_update"), checkpoint_of("fmgws_event_ignore")
 
 
-def test_a_healthy_checkpoint_has_no_findings() -> None:
+def test_healthy_checkpoint_has_no_findings() -> None:
     outcome = run("audit", HEALTHY)
     assert outcome.code == 0
     assert outcome.out.startswith("Healthy: no findings; the state does not grow (100 rows, ")
     assert "findings\n(none)\n" in outcome.out
 
 
-def test_a_leak_is_an_error_with_its_size() -> None:
+def test_leaked_keys_are_an_error_with_rows_and_bytes() -> None:
     outcome = run("audit", LEAK, "-o", "json")
     assert outcome.code == 1
     finding = outcome.rows[0]
@@ -91,56 +92,56 @@ def test_a_leak_is_an_error_with_its_size() -> None:
 @pytest.mark.parametrize(
     ("fail_on", "code"), [("error", 1), ("warning", 1), ("info", 1), ("never", 0)]
 )
-def test_the_findings_that_fail_it_can_be_chosen(fail_on: str, code: int) -> None:
+def test_fail_on_option_sets_exit_code(fail_on: str, code: int) -> None:
     assert run("audit", LEAK, "--fail-on", fail_on).code == code
 
 
-def test_a_warning_is_below_an_error() -> None:
+def test_warning_fails_unless_fail_on_error() -> None:
     path = checkpoint_of("dedup_no_watermark")
     assert run("audit", path).code == 1
     assert run("audit", path, "--fail-on", "error").code == 0
 
 
-def test_the_oldest_leftovers_are_listed_without_their_keys() -> None:
+def test_audit_lists_oldest_leftovers_with_hashed_keys() -> None:
     listed = run("audit", LEAK, "-o", "json").json["tables"]["leftovers"]
-    assert len(listed) == 5
-    assert [row["expired_batch"] for row in listed] == [4] * 5
-    assert all(row["key"].startswith("sha256:") for row in listed)
+    assert values(listed, "expired_batch") == [4, 4, 4, 4, 4]
+    assert listed[0]["key"].startswith("sha256:")
 
 
-def test_a_rule_that_can_never_hold_is_a_warning_about_the_operator() -> None:
-    for case, rows in (("dedup_no_watermark", 402), ("dedup_watermark_not_key", 400)):
-        finding = run("audit", checkpoint_of(case), "-o", "json").rows[0]
-        kind = (finding["id"], finding["severity"], finding["operator_id"])
-        assert kind == ("SS201", "warning", 0)
-        assert finding["rows"] == rows
-        assert "watermark" in finding["evidence"]
+@pytest.mark.parametrize(
+    ("case", "rows"), [("dedup_no_watermark", 402), ("dedup_watermark_not_key", 400)]
+)
+def test_expiry_rule_that_never_holds_is_a_warning(case: str, rows: int) -> None:
+    finding = run("audit", checkpoint_of(case), "-o", "json").rows[0]
+    assert (finding["id"], finding["severity"], finding["operator_id"]) == ("SS201", "warning", 0)
+    assert finding["rows"] == rows
+    assert "watermark" in finding["evidence"]
 
 
-def test_a_function_that_removes_keys_is_not_accused() -> None:
+def test_function_that_removes_keys_has_no_proven_finding() -> None:
     rows = run("audit", checkpoint_of("fmgws_no_timeout"), "-o", "json").rows
-    assert [row["id"] for row in rows if row["certainty"] == "proven"] == []
+    assert "proven" not in values(rows, "certainty")
 
 
-def test_a_gap_in_the_files_is_told_with_its_problems(tmp_path: Path) -> None:
+def test_missing_delta_is_a_finding_and_a_problem(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").unlink()
     outcome = run("audit", path, "-o", "json")
     assert outcome.code == 4
-    assert {finding["id"] for finding in outcome.rows} == {"SS101", "SS105"}
-    assert {p["problem"] for p in outcome.json["problems"]} == {"missing-delta", "missing-version"}
+    assert set(values(outcome.rows, "id")) == {"SS101", "SS105"}
+    assert set(values(outcome.json["problems"], "problem")) == {"missing-delta", "missing-version"}
     assert outcome.json["verdict"]["problems"] == 2
 
 
 @pytest.mark.parametrize("case", ["snapshots_cleaned", "rocksdb_agg_update_zips_cleaned_one"])
-def test_a_batch_that_cleanup_removed_does_not_keep_the_query_from_its_restart(case: str) -> None:
+def test_version_removed_by_cleanup_is_no_error(case: str) -> None:
     outcome = run("audit", checkpoint_of(case), "--batch", "2", "-o", "json")
     assert outcome.code == 4
-    assert {row["id"] for row in outcome.rows if row["severity"] == "error"} == set()
-    assert {p["problem"] for p in outcome.json["problems"]} >= {"missing-version"}
+    assert "error" not in values(outcome.rows, "severity")
+    assert "missing-version" in values(outcome.json["problems"], "problem")
 
 
-def test_a_bad_file_is_an_error_with_its_place(tmp_path: Path) -> None:
+def test_damaged_delta_is_an_error_with_its_path(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     flip(path / "state/0/1/10.delta", 40)
     outcome = run("audit", path, "-o", "json")
@@ -150,18 +151,16 @@ def test_a_bad_file_is_an_error_with_its_place(tmp_path: Path) -> None:
     assert str(path / "state/0/1/10.delta") in finding["evidence"]
 
 
-def test_an_older_version_can_be_judged() -> None:
-    result = {
-        batch: run("audit", LEAK, "--batch", str(batch), "-o", "json").json["summary"]["leftovers"]
-        for batch in (3, 4, 5, 12)
-    }
-    assert result[3] == 0 < result[4] < result[5] < result[12] == 68
+@pytest.mark.parametrize(("batch", "leftovers"), [(3, 0), (4, 26), (5, 35), (12, 68)])
+def test_batch_option_audits_an_older_version(batch: int, leftovers: int) -> None:
+    summary = api.audit(str(LEAK), api.Options(batch=batch)).summary
+    assert summary["leftovers"] == leftovers
 
 
 # --- gates and the baseline ------------------------------------------------------------------
 
 
-def test_a_limit_that_is_exceeded_fails_and_is_said_in_every_format() -> None:
+def test_exceeded_gate_fails_and_is_shown_in_every_format() -> None:
     limit = ("--max", "state.bytes=1KiB", "--max", "state.rows=1000")
     table = run("audit", HEALTHY, *limit)
     assert table.code == 1
@@ -169,41 +168,45 @@ def test_a_limit_that_is_exceeded_fails_and_is_said_in_every_format() -> None:
     assert "state.bytes is 8.6 KiB, above the limit of 1.0 KiB" in table.out
     assert "above the limit" in run("audit", HEALTHY, *limit, "-o", "markdown").out
     rows = run("audit", HEALTHY, *limit, "-o", "json").json["tables"]["gates"]
-    assert [(row["metric"], row["result"], row["value"]) for row in rows] == [
+    assert values(rows, "metric", "result", "value") == [
         ("state.bytes", "exceeded", 8800),
         ("state.rows", "passed", 100),
     ]
-    for output in ("csv", "ndjson"):
-        outcome = run("audit", HEALTHY, *limit, "-o", output)
-        (row,) = outcome.csv if output == "csv" else outcome.ndjson
-        assert (row["id"], row["title"]) == ("gate", "state.bytes is above its limit")
-        assert outcome.code == 1
+    expected = [("gate", "state.bytes is above its limit")]
+    assert values(run("audit", HEALTHY, *limit, "-o", "csv").csv, "id", "title") == expected
+    ndjson = run("audit", HEALTHY, *limit, "-o", "ndjson")
+    assert (ndjson.code, values(ndjson.ndjson, "id", "title")) == (1, expected)
     assert 'metric="state.bytes"' in run("audit", HEALTHY, *limit, "-o", "prometheus").out
     assert "<failure" in run("audit", HEALTHY, *limit, "-o", "junit").out
 
 
-def test_a_limit_that_is_kept_does_not_fail() -> None:
+def test_passed_gates_do_not_fail() -> None:
     assert (
         run("audit", HEALTHY, "--max", "state.bytes=8GiB", "--max", "leftovers.ratio=0%").code == 0
     )
 
 
-def test_every_number_of_a_gate_is_the_one_that_is_printed() -> None:
+def test_gate_metrics_equal_the_printed_numbers() -> None:
     report = run("audit", LEAK, "-o", "json").json
-    metrics, summary, verdict = report["metrics"], report["summary"], report["verdict"]
-    assert metrics["state.rows"] == summary["rows"] == verdict["size"]["rows"]
-    assert metrics["state.bytes"] == summary["row_bytes"]
-    assert metrics["files.bytes"] == summary["state_file_bytes"]
-    assert metrics["heap.bytes"] == verdict["size"]["heap_bytes"]
-    assert metrics["leftovers.rows"] == summary["leftovers"] == 68
-    classes = report["tables"]["classes"]
-    assert metrics["leftovers.bytes"] == sum(row["row_bytes"] for row in classes)
-    assert metrics["leftovers.ratio"] == 68 / 128
-    for name in ("rows_per_hour", "bytes_per_hour", "heap_bytes_per_hour"):
-        assert metrics[f"growth.{name}"] == verdict["growth"][name]
-    lag = summary["batch_timestamp_ms"] - summary["watermark_ms"]
-    assert metrics["watermark.lag_seconds"] == lag / 1000
-    assert metrics["findings.errors"] == verdict["errors"]
+    summary, verdict = report["summary"], report["verdict"]
+    assert report["metrics"] == {
+        "state.rows": summary["rows"],
+        "state.bytes": summary["row_bytes"],
+        "files.bytes": summary["state_file_bytes"],
+        "heap.bytes": verdict["size"]["heap_bytes"],
+        "leftovers.rows": 68,
+        "leftovers.bytes": 6528,
+        "leftovers.ratio": 0.53125,
+        "growth.rows_per_hour": verdict["growth"]["rows_per_hour"],
+        "growth.bytes_per_hour": verdict["growth"]["bytes_per_hour"],
+        "growth.heap_bytes_per_hour": verdict["growth"]["heap_bytes_per_hour"],
+        "watermark.lag_seconds": 31.0,
+        "findings.errors": 1,
+        "findings.warnings": 1,
+        "problems": 0,
+    }
+    assert values(report["tables"]["classes"], "keys", "row_bytes") == [(68, 6528)]
+    assert summary["leftovers"] == 68
 
 
 @pytest.mark.parametrize(
@@ -215,15 +218,13 @@ def test_every_number_of_a_gate_is_the_one_that_is_printed() -> None:
         (("--tolerance", "much"), "expected a value such as 10%"),
     ],
 )
-def test_what_it_cannot_be_held_against_is_a_usage_error(
-    option: tuple[str, str], message: str
-) -> None:
+def test_invalid_gate_or_baseline_is_a_usage_error(option: tuple[str, str], message: str) -> None:
     outcome = run("audit", HEALTHY, *option)
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
 
 
-def test_against_its_own_report_nothing_is_new_or_worse(tmp_path: Path) -> None:
+def test_baseline_of_the_same_checkpoint_has_no_changes(tmp_path: Path) -> None:
     old = tmp_path / "old.json"
     assert run("audit", LEAK, "-O", old).code == 1
     outcome = run("audit", LEAK, "--baseline", old)
@@ -231,8 +232,8 @@ def test_against_its_own_report_nothing_is_new_or_worse(tmp_path: Path) -> None:
     assert "0 new, 0 worse, 0 gone, 0 better, 16 same" in outcome.out
 
 
-def test_what_a_fix_changed_is_said(tmp_path: Path) -> None:
-    """The same query before and after its function removed the keys whose timeout fired."""
+def test_baseline_shows_fixed_and_new_findings(tmp_path: Path) -> None:
+    """The fixed query is the same query whose function removed the keys whose timeout fired."""
     old, location = tmp_path / "old.json", tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("trouble_kept_timeouts"), location)
     run("audit", location, "-O", old)
@@ -240,21 +241,22 @@ def test_what_a_fix_changed_is_said(tmp_path: Path) -> None:
     shutil.copytree(checkpoint_of("healthy_kept_timeouts"), location)
     fixed = run("audit", location, "--baseline", old, "-o", "json")
     assert fixed.code == 0
-    trends = {row["name"]: row["trend"] for row in fixed.json["tables"]["comparison"]}
-    assert trends["SS203"] == "gone"
-    assert trends["leftovers.rows"] == trends["growth.bytes_per_hour"] == "better"
+    rows = fixed.json["tables"]["comparison"]
+    assert row_where(rows, name="SS203")["trend"] == "gone"
+    assert row_where(rows, name="leftovers.rows")["trend"] == "better"
+    assert row_where(rows, name="growth.bytes_per_hour")["trend"] == "better"
     run("audit", location, "-O", old, "--force")
     shutil.rmtree(location)
     shutil.copytree(checkpoint_of("trouble_kept_timeouts"), location)
     broken = run("audit", location, "--baseline", old, "-o", "json")
     assert broken.code == 1
-    trends = {row["name"]: row["trend"] for row in broken.json["tables"]["comparison"]}
-    assert trends["SS203"] == "new"
-    assert trends["leftovers.rows"] == "worse"
+    rows = broken.json["tables"]["comparison"]
+    assert row_where(rows, name="SS203")["trend"] == "new"
+    assert row_where(rows, name="leftovers.rows")["trend"] == "worse"
     assert run("audit", location, "--baseline", old, "--fail-on", "never").code == 0
 
 
-def test_a_checkpoint_that_the_baseline_lacks_is_new(tmp_path: Path) -> None:
+def test_checkpoint_missing_from_baseline_is_new(tmp_path: Path) -> None:
     old = tmp_path / "old.json"
     run("audit", HEALTHY, "-O", old)
     outcome = run("audit", LEAK, "--baseline", old)
@@ -262,18 +264,17 @@ def test_a_checkpoint_that_the_baseline_lacks_is_new(tmp_path: Path) -> None:
     assert "which does not contain this checkpoint: all findings are new" in outcome.out
 
 
-def test_a_threshold_can_be_set() -> None:
+def test_threshold_option_changes_findings() -> None:
     path = checkpoint_of("trouble_skew")
-    usual = run("audit", path, "-o", "json")
-    assert "SS307" in [element["id"] for element in usual.json["findings"]]
+    assert "SS307" in finding_ids(api.audit(str(path)))
     set_ = run("audit", path, "-o", "json", "--threshold", "SS307=1000")
     assert set_.json["findings"] == []
     heap = run("audit", path, "-o", "json", "--threshold", "heap_bytes=1KiB", "--fail-on", "never")
-    assert "SS306" in [item["id"] for item in heap.json["findings"]]
+    assert "SS306" in values(heap.json["findings"], "id")
 
 
 @pytest.mark.parametrize("arguments", ["skew=5", "skew_rows=many", "SS999=1"])
-def test_a_threshold_that_is_none_is_a_usage_error(arguments: str) -> None:
+def test_invalid_threshold_is_a_usage_error(arguments: str) -> None:
     outcome = run("audit", checkpoint_of("agg_update"), "--threshold", arguments)
     assert outcome.code == 2
     assert "threshold" in outcome.err

@@ -10,7 +10,7 @@ from inspector.schemas import CHANGES, batch_of
 from tests.analyses.change_cases import KEY, change, checkpoint
 
 
-def test_changes_are_read_while_they_are_written(tmp_path: Path) -> None:
+def test_changes_report_reads_batches_lazily(tmp_path: Path) -> None:
     result = checkpoint(tmp_path)
     bad = change(2, "", slug="bad-frame", message="bad") | {"kind": "problem"}
     batches = (batch_of(CHANGES, [row]) for row in (change(1, "insert", KEY), bad))

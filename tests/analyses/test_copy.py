@@ -77,7 +77,7 @@ def severe(root: Path | str) -> list[str]:
     sampled(every_checkpoint()[::3], every=6),
     ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
 )
-def test_a_copy_has_the_rows_of_its_source_and_the_source_stays(root: Path, tmp_path: Path) -> None:
+def test_copy_has_the_rows_of_its_source(root: Path, tmp_path: Path) -> None:
     before = tree(root)
     try:
         report = api.copy(str(root), str(tmp_path / "copy"))
@@ -92,7 +92,7 @@ def test_a_copy_has_the_rows_of_its_source_and_the_source_stays(root: Path, tmp_
     assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_state_files_are_byte_for_byte_those_of_the_newest_chain(tmp_path: Path) -> None:
+def test_copied_state_files_have_the_bytes_of_the_newest_chain(tmp_path: Path) -> None:
     root = checkpoint("snapshots_cleaned")
     api.copy(str(root), str(tmp_path / "copy"))
     written = tree(tmp_path / "copy")
@@ -105,7 +105,7 @@ def test_state_files_are_byte_for_byte_those_of_the_newest_chain(tmp_path: Path)
 
 
 @pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
-def test_a_compact_copy_is_one_snapshot(codec: str, tmp_path: Path) -> None:
+def test_compact_copy_has_one_snapshot(codec: str, tmp_path: Path) -> None:
     root = checkpoint("agg_update" if codec == "lz4" else f"codec_{codec}")
     api.copy(str(root), str(tmp_path / "copy"), compact=True)
     names = [path.suffix for path in (tmp_path / "copy/state/0/0").iterdir() if path.is_file()]
@@ -113,7 +113,7 @@ def test_a_compact_copy_is_one_snapshot(codec: str, tmp_path: Path) -> None:
     assert rows(tmp_path / "copy") == rows(root)
 
 
-def test_an_earlier_batch_is_copied_without_what_follows_it(tmp_path: Path) -> None:
+def test_copy_of_an_earlier_batch_leaves_out_later_batches(tmp_path: Path) -> None:
     root = checkpoint("agg_update")
     report = api.copy(
         str(root), str(tmp_path / "copy"), Options(batch=4), sink_has_no_batch_ids=True
@@ -125,7 +125,7 @@ def test_an_earlier_batch_is_copied_without_what_follows_it(tmp_path: Path) -> N
     assert any("The query resumes after batch 4" in note for note in report.notes)
 
 
-def test_paths_of_schemas_lead_to_the_copy(tmp_path: Path) -> None:
+def test_schema_paths_point_into_the_copy(tmp_path: Path) -> None:
     api.copy(str(checkpoint("rocksdb_tws_event")), str(tmp_path / "copy"))
     folder = tmp_path / "copy/state/0/_metadata/v2"
     for path in folder.glob("[0-9]*"):
@@ -143,7 +143,7 @@ def leftover_keys(root: Path) -> set[str]:
     return {row["key_hex"] for row in listed if row["certainty"] == "proven"}
 
 
-def test_leftovers_are_removed_and_no_other_row_changes(tmp_path: Path) -> None:
+def test_evicting_leftovers_changes_no_other_row(tmp_path: Path) -> None:
     root = checkpoint(LEFT)
     gone = leftover_keys(root)
     report = api.copy(str(root), str(tmp_path / "copy"), evict="leftovers", by="removal")
@@ -153,7 +153,7 @@ def test_leftovers_are_removed_and_no_other_row_changes(tmp_path: Path) -> None:
     assert leftover_keys(tmp_path / "copy") == set()
 
 
-def test_timers_are_set_to_a_time_that_is_past_and_nothing_else_changes(tmp_path: Path) -> None:
+def test_eviction_by_timeout_changes_only_the_timers(tmp_path: Path) -> None:
     root = checkpoint(LEFT)
     gone = leftover_keys(root)
     report = api.copy(str(root), str(tmp_path / "copy"), evict="kept_without_timeout")
@@ -175,7 +175,7 @@ def test_timers_are_set_to_a_time_that_is_past_and_nothing_else_changes(tmp_path
         *("rocksdb_dedup_event_time", "dedup_within_watermark", "dedup_no_watermark"),
     ],
 )
-def test_named_rows_are_evicted_with_both_providers(case: str, tmp_path: Path) -> None:
+def test_named_key_is_evicted_with_both_providers(case: str, tmp_path: Path) -> None:
     root = checkpoint(case)
     first = rows(root)[0]
     options = Options(key=f"hex:{first[3]}")
@@ -186,7 +186,7 @@ def test_named_rows_are_evicted_with_both_providers(case: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("batch", [None, 4, 5])
-def test_values_whose_ttl_has_passed_go_with_what_spark_keeps_beside_them(
+def test_expired_ttl_values_are_evicted_with_their_index_rows(
     batch: int | None, tmp_path: Path
 ) -> None:
     root = checkpoint("rocksdb_tws_undeclared")
@@ -238,9 +238,7 @@ def group_of(row: Mapping[str, Any]) -> str:
     sampled(TRANSFORMED, every=4),
     ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
 )
-def test_all_state_of_a_grouping_key_is_evicted_and_nothing_else(
-    root: Path, tmp_path: Path
-) -> None:
+def test_grouping_key_of_transform_with_state_is_evicted(root: Path, tmp_path: Path) -> None:
     """Values, lists, maps, timers in both directions, and Spark's own rows of them."""
     before = list(api.rows(str(root), Options(redact=Redact.NONE), raw=True).primary.rows)
     stores = Counter[str]()
@@ -259,7 +257,7 @@ def keys_of_group(live: list[Any], name: str) -> set[str]:
     return {row["key_hex"] for row in live if group_of(row) == name}
 
 
-def test_a_grouping_key_is_named_by_its_bytes_or_its_hash(tmp_path: Path) -> None:
+def test_grouping_key_is_named_by_bytes_or_hash(tmp_path: Path) -> None:
     root = checkpoint("rocksdb_tws_processing")
     victim = next(
         row for row in api.rows(str(root), raw=True).primary.rows if row["store_name"] == "total"
@@ -310,7 +308,7 @@ def twins_of(rows: list[Any]) -> Counter[tuple[str, str, int]]:
     return counter
 
 
-def test_the_bytes_of_an_erased_key_are_in_no_file_of_the_copy(tmp_path: Path) -> None:
+def test_erased_key_is_in_no_file_of_the_copy(tmp_path: Path) -> None:
     root = checkpoint(LEFT)
     victim = rows(root)[0][3]
     report = api.copy(str(root), str(tmp_path / "copy"), Options(key=f"hex:{victim}"), by="removal")
@@ -331,7 +329,7 @@ def changelogs_with(root: Path, key: bytes) -> set[int]:
     }
 
 
-def test_a_copy_says_which_files_still_hold_a_key_that_is_removed(tmp_path: Path) -> None:
+def test_note_names_changelogs_that_still_contain_a_removed_key(tmp_path: Path) -> None:
     root = checkpoint("rocksdb_dedup_event_time")
     victim = rows(root)[0][3]
     options = Options(key=f"hex:{victim}")
@@ -343,13 +341,13 @@ def test_a_copy_says_which_files_still_hold_a_key_that_is_removed(tmp_path: Path
     assert changed == report.summary["changed_version"]
 
 
-def test_a_key_whose_timer_is_set_is_not_erased(tmp_path: Path) -> None:
+def test_key_evicted_by_timeout_is_not_erased(tmp_path: Path) -> None:
     options = Options(key=f"hex:{rows(checkpoint(LEFT))[0][3]}")
     report = api.copy(str(checkpoint(LEFT)), str(tmp_path / "copy"), options, plan=True)
     assert any(note.startswith("Not erased (1 row by timeout)") for note in report.notes)
 
 
-def test_a_plan_writes_nothing_and_says_what_would_happen(tmp_path: Path) -> None:
+def test_plan_of_an_eviction_writes_nothing(tmp_path: Path) -> None:
     report = api.copy(str(checkpoint(LEFT)), str(tmp_path / "copy"), evict="leftovers", plan=True)
     _, evictions, keys = report.tables
     assert not list(tmp_path.iterdir())
@@ -360,7 +358,7 @@ def test_a_plan_writes_nothing_and_says_what_would_happen(tmp_path: Path) -> Non
     assert len(list(keys.rows)) == 5
 
 
-def test_a_plan_says_what_would_be_refused(tmp_path: Path) -> None:
+def test_plan_lists_refused_rows(tmp_path: Path) -> None:
     options = Options(where=("key.field0!=null",))
     report = api.copy(
         str(checkpoint("join_left_outer")), str(tmp_path / "copy"), options, plan=True
@@ -374,7 +372,7 @@ def test_a_plan_says_what_would_be_refused(tmp_path: Path) -> None:
     assert report.fails
 
 
-def test_a_plan_has_the_bytes_and_keys_of_the_copy(tmp_path: Path) -> None:
+def test_plan_has_the_bytes_and_keys_of_the_copy(tmp_path: Path) -> None:
     """Checksum files of the changed version too, where the others have them."""
     root = tmp_path / "source"
     shutil.copytree(checkpoint(LEFT), root)
@@ -388,7 +386,7 @@ def test_a_plan_has_the_bytes_and_keys_of_the_copy(tmp_path: Path) -> None:
     assert [list(t.rows) for t in plan.tables] == [list(t.rows) for t in report.tables]
 
 
-def test_info_says_how_a_copy_was_made(tmp_path: Path) -> None:
+def test_info_describes_the_origin_of_a_copy(tmp_path: Path) -> None:
     api.copy(str(checkpoint(LEFT)), str(tmp_path / "copy"), evict="leftovers")
     notes = api.info(str(tmp_path / "copy")).notes
     (note,) = (note for note in notes if "copied from" in note)
@@ -418,14 +416,14 @@ def refusal(root: Path, dest: Path, options: Options | None = None, **own: Any) 
         ("rocksdb_join_left_outer_v4", "key.field0!=null", "rows of joins are not evicted"),
     ],
 )
-def test_rows_whose_loss_would_be_wrong_are_refused(
+def test_eviction_that_loses_results_is_refused(
     case: str, condition: str, words: str, tmp_path: Path
 ) -> None:
     options = Options(where=(condition,))
     assert words in refusal(checkpoint(case), tmp_path / "copy", options, by="removal")
 
 
-def test_a_place_that_is_taken_or_lies_in_the_source_is_refused(tmp_path: Path) -> None:
+def test_destination_in_use_or_inside_the_source_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "source"
     shutil.copytree(checkpoint("agg_update"), root)
     before = tree(root)
@@ -442,7 +440,7 @@ def test_a_place_that_is_taken_or_lies_in_the_source_is_refused(tmp_path: Path) 
     assert tree(root) == before
 
 
-def test_a_copy_that_would_not_restart_is_refused(tmp_path: Path) -> None:
+def test_transform_with_state_without_operator_metadata_is_refused(tmp_path: Path) -> None:
     """Spark does not start transformWithState without the operator's metadata."""
     root = Path(shutil.copytree(checkpoint("rocksdb_tws_rows_event"), tmp_path / "ck"))
     shutil.rmtree(root / "state/0/_metadata")
@@ -452,7 +450,7 @@ def test_a_copy_that_would_not_restart_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_copy_without_state_names_the_condition_of_its_restart(tmp_path: Path) -> None:
+def test_copy_without_state_restarts_only_a_stateless_query(tmp_path: Path) -> None:
     """A query without state and one whose state is lost have the same files."""
     root = Path(shutil.copytree(checkpoint("agg_global"), tmp_path / "ck"))
     shutil.rmtree(root / "state")
@@ -462,7 +460,7 @@ def test_a_copy_without_state_names_the_condition_of_its_restart(tmp_path: Path)
     assert not any("keeps no state" in note for note in report.notes)
 
 
-def test_the_newest_commit_alone_is_enough(tmp_path: Path) -> None:
+def test_newest_commit_alone_is_enough_for_a_copy(tmp_path: Path) -> None:
     """Spark restarts from it."""
     root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "ck"))
     newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
@@ -474,13 +472,13 @@ def test_the_newest_commit_alone_is_enough(tmp_path: Path) -> None:
     assert rows(tmp_path / "copy") == rows(root)
 
 
-def test_an_empty_folder_is_a_place(tmp_path: Path) -> None:
+def test_empty_folder_is_a_valid_destination(tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     api.copy(str(checkpoint("agg_update")), str(tmp_path / "copy"))
     assert rows(tmp_path / "copy") == rows(checkpoint("agg_update"))
 
 
-def test_a_batch_without_its_commit_is_refused(tmp_path: Path) -> None:
+def test_uncommitted_batch_is_refused(tmp_path: Path) -> None:
     root = checkpoint("uncommitted")
     words = refusal(root, tmp_path / "copy")
     assert "was planned and not committed" in words
@@ -500,7 +498,7 @@ def test_a_batch_without_its_commit_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "copy/offsets" / str(newest + 1)).exists()
 
 
-def test_a_planned_batch_is_copied_with_its_state_files(tmp_path: Path) -> None:
+def test_planned_batch_is_copied_with_its_state_files(tmp_path: Path) -> None:
     """A sink that has the batch skips it, and then Spark writes no state for it."""
     root = checkpoint("uncommitted")
     newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
@@ -515,7 +513,7 @@ def test_a_planned_batch_is_copied_with_its_state_files(tmp_path: Path) -> None:
     assert "evict then" in refusal(root, tmp_path / "other", evict="leftovers", stopped=True)
 
 
-def test_a_planned_batch_without_all_its_state_is_in_no_sink(tmp_path: Path) -> None:
+def test_planned_batch_with_incomplete_state_can_be_left_out(tmp_path: Path) -> None:
     """Spark hands a batch to the sink when every task has written its state."""
     root = tmp_path / "source"
     shutil.copytree(checkpoint("uncommitted"), root)
@@ -529,7 +527,7 @@ def test_a_planned_batch_without_all_its_state_is_in_no_sink(tmp_path: Path) -> 
     assert api.copy(str(root), str(tmp_path / "kept"), stopped=True).summary["planned_batch"]
 
 
-def test_files_of_a_batch_that_runs_are_refused(tmp_path: Path) -> None:
+def test_state_files_of_a_running_batch_are_refused(tmp_path: Path) -> None:
     root = tmp_path / "source"
     shutil.copytree(checkpoint(LEFT), root)
     newest = max(int(path.stem) for path in (root / "state/0/0").glob("*.delta"))
@@ -539,7 +537,7 @@ def test_files_of_a_batch_that_runs_are_refused(tmp_path: Path) -> None:
     assert api.copy(str(root), str(tmp_path / "copy"), stopped=True).summary["written"]
 
 
-def test_a_query_that_goes_on_meanwhile_is_refused(
+def test_query_that_runs_a_batch_during_the_copy_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, write = tmp_path / "source", destination.Destination.write
@@ -556,7 +554,7 @@ def test_a_query_that_goes_on_meanwhile_is_refused(
 
 
 @pytest.mark.parametrize(("newest", "gone"), [(5, "5"), (5, "2"), (11, "9.compact")])
-def test_a_source_whose_log_has_gaps_is_refused(newest: int, gone: str, tmp_path: Path) -> None:
+def test_file_source_log_with_a_gap_is_refused(newest: int, gone: str, tmp_path: Path) -> None:
     root = tmp_path / "source"
     shutil.copytree(checkpoint("agg_update"), root)
     entry = max((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
@@ -576,7 +574,7 @@ def test_a_source_whose_log_has_gaps_is_refused(newest: int, gone: str, tmp_path
     assert run("copy", root, tmp_path / "copy").code == 4
 
 
-def test_metadata_that_no_restart_needs_is_said_and_no_failure(tmp_path: Path) -> None:
+def test_missing_operator_metadata_of_a_group_state_is_a_note(tmp_path: Path) -> None:
     root = tmp_path / "source"
     shutil.copytree(checkpoint(LEFT), root)
     (root / "state/0/_metadata/metadata").unlink()
@@ -586,7 +584,7 @@ def test_metadata_that_no_restart_needs_is_said_and_no_failure(tmp_path: Path) -
     assert any("metadata is missing" in note for note in report.notes)
 
 
-def test_a_copy_that_would_not_restart_is_given_up(tmp_path: Path) -> None:
+def test_copy_without_query_id_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "source"
     shutil.copytree(checkpoint(LEFT), root)
     (root / "metadata").unlink()
@@ -595,7 +593,7 @@ def test_a_copy_that_would_not_restart_is_given_up(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
-def test_a_damaged_chain_is_refused_and_damage_beside_it_is_left_out(tmp_path: Path) -> None:
+def test_damaged_delta_is_refused_unless_the_batch_precedes_it(tmp_path: Path) -> None:
     root = tmp_path / "source"
     shutil.copytree(checkpoint("agg_update"), root)
     delta = root / "state/0/0/5.delta"
@@ -610,9 +608,7 @@ def test_a_damaged_chain_is_refused_and_damage_beside_it_is_left_out(tmp_path: P
     assert not report.fails
 
 
-def test_a_copy_that_is_not_what_it_should_be_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_copy_with_wrong_rows_is_discarded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = destination.Destination.write
 
     def losing(self: Any, relative: str, chunks: Iterator[bytes]) -> int:
@@ -626,7 +622,7 @@ def test_a_copy_that_is_not_what_it_should_be_is_given_up(
 
 
 @pytest.mark.parametrize("name", ["metadata", "offsets/9", "state/0/0/_metadata/schema"])
-def test_small_files_are_read_back(
+def test_written_log_and_schema_files_are_verified(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = destination.Destination.write
@@ -642,7 +638,7 @@ def test_small_files_are_read_back(
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_to_evict_is_exit_code_1_and_leaves_no_copy(tmp_path: Path) -> None:
+def test_nothing_to_evict_is_exit_code_1_without_a_copy(tmp_path: Path) -> None:
     outcome = run("copy", checkpoint("agg_update"), tmp_path / "copy", "--evict", "leftovers")
     assert (outcome.code, list(tmp_path.iterdir())) == (1, [])
     assert "There is nothing to evict" in outcome.out
@@ -655,7 +651,7 @@ def test_nothing_to_evict_is_exit_code_1_and_leaves_no_copy(tmp_path: Path) -> N
         ["--evict", "leftovers", "--operator", "7"],
     ],
 )
-def test_options_that_do_not_fit_are_usage_errors(options: list[str], tmp_path: Path) -> None:
+def test_contradicting_copy_options_are_usage_errors(options: list[str], tmp_path: Path) -> None:
     assert run("copy", checkpoint(LEFT), tmp_path / "copy", *options).code == 2
 
 
@@ -694,9 +690,7 @@ print(at)
 
 @pytest.mark.full
 @pytest.mark.parametrize("moment", ["before", "within"])
-def test_a_kill_at_any_write_leaves_no_copy_and_the_source_as_it_was(
-    moment: str, tmp_path: Path
-) -> None:
+def test_kill_at_any_write_leaves_no_copy(moment: str, tmp_path: Path) -> None:
     root, dest = tmp_path / "source", tmp_path / "copy"
     shutil.copytree(checkpoint(LEFT), root)
     before = tree(root)
@@ -761,7 +755,7 @@ for at in range(int(count)):
 @pytest.mark.parametrize("slow_s", [0, 0.03])
 @pytest.mark.parametrize("evict", ["", "leftovers"])
 @pytest.mark.parametrize("case", [LEFT, "rocksdb_fmgws_event_ignore"])
-def test_a_kill_at_a_random_moment_leaves_a_whole_copy_or_none(
+def test_kill_at_a_random_moment_leaves_a_complete_copy_or_none(
     case: str, evict: str, slow_s: float, tmp_path: Path
 ) -> None:
     root, dest = tmp_path / "source", tmp_path / "copies" / "copy"
@@ -786,7 +780,7 @@ class _PowerCutError(BaseException):
     """What no code of the copy handles."""
 
 
-def test_an_unfinished_copy_on_an_object_store_is_no_checkpoint(
+def test_unfinished_copy_on_an_object_store_has_no_newest_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There nothing is renamed: what is missing last is the newest commit."""
@@ -822,7 +816,7 @@ def test_an_unfinished_copy_on_an_object_store_is_no_checkpoint(
     assert rows(location) == rows(tmp_path / "whole")
 
 
-def test_both_engines_write_the_same(tmp_path: Path) -> None:
+def test_copy_by_several_workers_writes_equal_state_files(tmp_path: Path) -> None:
     """By a batch function that a cluster would get: what travels is text."""
     first: Report = api.copy(str(checkpoint(LEFT)), str(tmp_path / "a"), evict="leftovers")
     second = api.copy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +16,43 @@ from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
 from inspector.schemas import DIFF, batch_of
 from tests.cases import micros, small_checkpoint
-from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, run, tree
+from tests.cli.support import (
+    OUTPUTS,
+    checkpoint_of,
+    copy_of,
+    rows_where,
+    run,
+    tree,
+    values,
+)
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 JOIN = str(checkpoint_of("join_left_outer"))
 SNAPSHOTS = str(checkpoint_of("snapshots_cleaned"))
 
 DUMMY = b"\0" * 16
-PLACE = {"operator_id": 1, "store_name": "default", "partition_id": 0, "version": 4}
 
 
 def batches() -> list[Any]:
+    """Return two batches of counts, one with a removed row, one with two added, and a problem."""
     counts = [
-        PLACE | {"kind": "count", "change": change, "rows": n, "key_bytes": 16 * n}
-        for change, n in (("added", 2), ("removed", 1), ("changed", 0))
+        PARTITION | {"kind": "count", "change": "added", "rows": 2, "key_bytes": 32},
+        PARTITION | {"kind": "count", "change": "removed", "rows": 1, "key_bytes": 16},
+        PARTITION | {"kind": "count", "change": "changed", "rows": 0, "key_bytes": 0},
     ]
-    added = PLACE | {"kind": "row", "change": "added", "key": micros(1), "value": DUMMY}
-    gone = PLACE | {"kind": "row", "change": "removed", "key": micros(2), "old_value": DUMMY}
-    problem = PLACE | {"kind": "problem", "slug": "bad-frame", "message": "bad", "path": "x"}
-    messages = [counts, [gone], [added, added], counts, [problem]]
-    return [batch_of(DIFF, rows) for rows in messages]
+    added = PARTITION | {"kind": "row", "change": "added", "key": micros(1), "value": DUMMY}
+    gone = PARTITION | {"kind": "row", "change": "removed", "key": micros(2), "old_value": DUMMY}
+    problem = PARTITION | {"kind": "problem", "slug": "bad-frame", "message": "bad", "path": "x"}
+    return [
+        batch_of(DIFF, counts),
+        batch_of(DIFF, [gone]),
+        batch_of(DIFF, [added, added]),
+        batch_of(DIFF, counts),
+        batch_of(DIFF, [problem]),
+    ]
 
 
-def test_rows_then_counts(tmp_path: Path) -> None:
+def test_diff_report_has_rows_and_counts(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = (Subject(checkpoint, 3), Subject(checkpoint, 4))
     report = diff_report(*ends, batches(), raw=True)
@@ -45,8 +60,7 @@ def test_rows_then_counts(tmp_path: Path) -> None:
     assert gone["old_value_bytes"] == 16
     assert gone["value"] is gone["value_bytes"] is gone["value_hex"] is None
     assert added["key_hex"] == micros(1).hex()
-    counts = list(report.tables[1].rows)
-    assert [(row["change"], row["rows"], row["key_bytes"]) for row in counts] == [
+    assert values(report.tables[1].rows, "change", "rows", "key_bytes") == [
         ("added", 4, 64),
         ("changed", 0, 0),
         ("removed", 2, 32),
@@ -56,16 +70,16 @@ def test_rows_then_counts(tmp_path: Path) -> None:
     assert report.summary["to_batch_id"] == 3
 
 
-def test_a_limit_leaves_the_counts_whole(tmp_path: Path) -> None:
+def test_limit_does_not_change_the_counts(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = (Subject(checkpoint, 3), Subject(checkpoint, 4))
     report = diff_report(*ends, batches(), limit=2)
     assert len(list(report.primary.rows)) == 2
-    assert sum(row["rows"] for row in report.tables[1].rows) == 6
+    assert values(report.tables[1].rows, "rows") == [4, 0, 2]
     assert not report.complete
 
 
-def test_two_checkpoints_are_both_named(tmp_path: Path) -> None:
+def test_report_names_both_checkpoints(tmp_path: Path) -> None:
     old = open_checkpoint(str(small_checkpoint(tmp_path / "old")))
     new = open_checkpoint(str(small_checkpoint(tmp_path / "new")))
     report = diff_report(Subject(old, 4), Subject(new, 4), [], notes=["only here"])
@@ -74,23 +88,27 @@ def test_two_checkpoints_are_both_named(tmp_path: Path) -> None:
     assert "only here" in "".join(render(report))
 
 
-def test_one_checkpoint_is_named_once() -> None:
+def test_report_names_a_single_checkpoint_once() -> None:
     report = api.diff(GROUPS)
     assert report.summary["checkpoint"] == GROUPS
     assert "from_checkpoint" not in report.summary
     assert GROUPS not in report.tables[0].title
 
 
-def test_the_default_difference_is_what_the_last_batch_changed() -> None:
-    report = api.diff(SNAPSHOTS, raw=True)
-    expected = [
-        (
-            row["key_hex"],
-            {"insert": "added", "update": "changed", "removal": "removed"}[row["event"]],
-        )
-        for row in api.changes(SNAPSHOTS, from_batch=13, raw=True).primary.rows
-    ]
-    assert sorted((r["key_hex"], r["change"]) for r in report.primary.rows) == sorted(expected)
+@pytest.mark.parametrize(
+    ("change", "event", "count"), [("added", "insert", 50), ("changed", "update", 10)]
+)
+def test_default_diff_is_the_last_batch(change: str, event: str, count: int) -> None:
+    differing = rows_where(api.diff(SNAPSHOTS, raw=True).primary.rows, change=change)
+    last_batch = api.changes(SNAPSHOTS, from_batch=13, raw=True).primary.rows
+    expected = values(rows_where(last_batch, event=event), "key_hex")
+    assert sorted(values(differing, "key_hex")) == sorted(expected)
+    assert len(expected) == count
+
+
+def test_missing_version_of_a_diff_is_an_error() -> None:
+    with pytest.raises(CheckpointError, match="does not exist"):
+        api.diff(GROUPS, from_version=99)
 
 
 @pytest.mark.parametrize(
@@ -102,40 +120,43 @@ def test_the_default_difference_is_what_the_last_batch_changed() -> None:
         ({"to_version": 1}, (0, 1)),
     ],
 )
-def test_ends_are_batches_or_versions(ends: dict[str, Any], versions: tuple[int, int]) -> None:
+def test_diff_range_is_given_by_batches_or_versions(
+    ends: dict[str, Any], versions: tuple[int, int]
+) -> None:
     summary = api.diff(GROUPS, **ends).summary
     assert (summary["from_version"], summary["to_version"]) == versions
-    with pytest.raises(CheckpointError, match="does not exist"):
-        api.diff(GROUPS, from_version=99)
 
 
-def test_a_checkpoint_does_not_differ_from_its_copy(tmp_path: Path) -> None:
+def test_checkpoint_and_its_copy_do_not_differ(tmp_path: Path) -> None:
     copy = str(copy_of("fmgws_event_ignore", tmp_path))
     report = api.diff(GROUPS, copy)
     assert list(report.primary.rows) == []
-    assert [row["rows"] for row in report.tables[1].rows] == [0, 0, 0]
+    assert values(report.tables[1].rows, "rows") == [0, 0, 0]
     older = api.diff(GROUPS, copy, from_batch=11)
     assert len(list(older.primary.rows)) == 15
+    assert "(none)" in run("diff", CASE, copy).out
 
 
-def test_stores_of_one_checkpoint_alone_are_named() -> None:
+def test_note_names_stores_of_only_one_checkpoint() -> None:
     report = api.diff(GROUPS, JOIN)
-    assert sum("only in" in note for note in report.notes) == 5
+    assert report.notes == [
+        f"operator 0, store default is only in {GROUPS}: not compared",
+        f"operator 0, store left-keyToNumValues is only in {JOIN}: not compared",
+        f"operator 0, store left-keyWithIndexToValue is only in {JOIN}: not compared",
+        f"operator 0, store right-keyToNumValues is only in {JOIN}: not compared",
+        f"operator 0, store right-keyWithIndexToValue is only in {JOIN}: not compared",
+    ]
     assert list(report.primary.rows) == []
 
 
-def test_other_numbers_of_partitions(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    options = api.Options(operator_id=1)
-    item = small_checkpoint(tmp_path / "other")
-    for partition in (1, 2):
-        for file in (item / "state/1" / str(partition)).iterdir():
-            file.unlink()
-        (item / "state/1" / str(partition)).rmdir()
-    report = api.diff(str(root), str(item), options)
-    rows = list(report.primary.rows)
-    assert {row["change"] for row in rows} == {"removed"}
-    assert {row["partition_id"] for row in rows} == {1, 2}
+def test_rows_of_missing_partitions_are_removed(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path / "old")
+    small = small_checkpoint(tmp_path / "new")
+    shutil.rmtree(small / "state/1/1")
+    shutil.rmtree(small / "state/1/2")
+    report = api.diff(str(root), str(small), api.Options(operator_id=1))
+    changes = values(report.primary.rows, "change", "partition_id")
+    assert set(changes) == {("removed", 1), ("removed", 2)}
 
 
 # --- command line --------------------------------------------------------------------------------
@@ -145,7 +166,7 @@ CASE = checkpoint_of("fmgws_event_ignore")
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_every_format(output: str) -> None:
+def test_every_format_shows_a_diff(output: str) -> None:
     before = tree(CASE)
     outcome = run("diff", CASE, "--from-batch", "2", "--to-version", "6", "-o", output, "--raw")
     assert outcome.code == 0
@@ -153,30 +174,23 @@ def test_every_format(output: str) -> None:
     assert tree(CASE) == before
 
 
-def test_rows_have_both_values_and_counts_follow() -> None:
+def test_diff_rows_have_the_old_and_new_value() -> None:
     json = run("diff", CASE, "-o", "json", "--limit", "2").json
     assert len(json["rows"]) == 2
     row = json["rows"][0]
     assert (row["change"], row["value"]["timeoutTimestamp"]) == ("changed", -1)
     assert row["old_value"]["timeoutTimestamp"] > 0
-    counts = {row["change"]: row["rows"] for row in json["tables"]["counts"]}
-    assert counts == {"added": 0, "removed": 0, "changed": 15}
+    counts = values(json["tables"]["counts"], "change", "rows")
+    assert counts == [("added", 0), ("changed", 15), ("removed", 0)]
 
 
-def test_two_checkpoints(tmp_path: Path) -> None:
-    copy = copy_of("fmgws_event_ignore", tmp_path)
-    outcome = run("diff", CASE, copy)
-    assert outcome.code == 0
-    assert "(none)" in outcome.out
-
-
-def test_what_cannot_be_read_makes_the_exit_code(tmp_path: Path) -> None:
+def test_unreadable_delta_is_exit_code_4(tmp_path: Path) -> None:
     copy = copy_of("fmgws_event_ignore", tmp_path)
     (copy / "state/0/0/12.delta").write_bytes(b"broken")
     outcome = run("diff", copy, "-o", "ndjson")
     assert outcome.code == 4
     assert "12.delta" in outcome.err
-    assert {row["partition_id"] for row in outcome.ndjson} == {1}
+    assert set(values(outcome.ndjson, "partition_id")) == {1}
 
 
 @pytest.mark.parametrize(
@@ -188,7 +202,10 @@ def test_what_cannot_be_read_makes_the_exit_code(tmp_path: Path) -> None:
         (("--where", "x=1"), "no field 'x'"),
     ],
 )
-def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
+def test_invalid_diff_options_are_usage_errors(options: tuple[str, ...], words: str) -> None:
     outcome = run("diff", CASE, *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err
+
+
+PARTITION = {"operator_id": 1, "store_name": "default", "partition_id": 0, "version": 4}

@@ -14,38 +14,43 @@ import pytest
 from inspector import api
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.run import Run
-from tests.cli.support import checkpoint_of, copy_of, run, tree
+from inspector.analyses.shared.stores import StoreTable
+from tests.cli.support import checkpoint_of, copy_of, run, tree, values
 
 JOIN = str(checkpoint_of("join_left_outer"))
 
 
-def test_typed_tables_hold_what_rows_show() -> None:
-    tables = api.export("rows", JOIN)
-    assert [table.name for table in tables] == [
-        "operator-0.left-keyToNumValues",
-        "operator-0.left-keyWithIndexToValue",
-        "operator-0.right-keyToNumValues",
-        "operator-0.right-keyWithIndexToValue",
+def test_exported_tables_have_all_rows_and_changes() -> None:
+    assert row_counts(api.export("rows", JOIN)) == [
+        ("operator-0.left-keyToNumValues", 44),
+        ("operator-0.left-keyWithIndexToValue", 61),
+        ("operator-0.right-keyToNumValues", 12),
+        ("operator-0.right-keyWithIndexToValue", 15),
     ]
-    counts = [pa.Table.from_batches(t.batches, t.schema).num_rows for t in tables]
-    assert sum(counts) == len(list(api.rows(JOIN).primary.rows))
-    changes = api.export("changes", JOIN)
-    counts = [pa.Table.from_batches(t.batches, t.schema).num_rows for t in changes]
-    assert sum(counts) == len(list(api.changes(JOIN).primary.rows))
+    assert row_counts(api.export("changes", JOIN)) == [
+        ("operator-0.left-keyToNumValues", 255),
+        ("operator-0.left-keyWithIndexToValue", 378),
+        ("operator-0.right-keyToNumValues", 159),
+        ("operator-0.right-keyWithIndexToValue", 216),
+    ]
+    assert len(list(api.changes(JOIN).primary.rows)) == 255 + 378 + 159 + 216
 
 
-def test_report_tables_are_the_same_as_text() -> None:
+def test_store_reports_have_the_rows_of_the_rows_report() -> None:
     reports = store_reports(Run.start(JOIN, None), "rows")
     rows = [row for _, report in reports for row in report.primary.rows]
     assert sorted(map(str, rows)) == sorted(map(str, api.rows(JOIN).primary.rows))
     later = store_reports(Run.start(JOIN, None), "changes", from_batch=3)
-    assert {row["batch_id"] >= 3 for _, report in later for row in report.primary.rows} == {True}
+    batches = [batch for _, report in later for batch in values(report.primary.rows, "batch_id")]
+    assert (min(batches), max(batches)) == (3, 9)
 
 
-def test_problems_of_the_listing_are_told_once(tmp_path: Path) -> None:
+def test_listing_problem_is_reported_for_one_store(tmp_path: Path) -> None:
     root = copy_of("join_left_outer", tmp_path)
     (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
-    assert [bool(table.problems) for table in api.export("rows", str(root))] == [True] + [False] * 3
+    first, *others = api.export("rows", str(root))
+    assert first.problems
+    assert [table.problems for table in others] == [[], [], []]
 
 
 # --- command line --------------------------------------------------------------------------------
@@ -69,59 +74,60 @@ def read(file: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("subject", ["rows", "changes"])
-def test_one_store_into_one_file(tmp_path: Path, subject: str, form: str) -> None:
+@pytest.mark.parametrize(("subject", "count"), [("rows", 128), ("changes", 307)])
+def test_one_store_is_exported_to_one_file(
+    tmp_path: Path, subject: str, count: int, form: str
+) -> None:
     before = tree(GROUPS)
     file = tmp_path / f"out.{form}"
     outcome = run("export", subject, GROUPS, "-O", file)
     assert (outcome.code, outcome.out) == (0, "")
     assert str(file) in outcome.err
-    assert len(read(file)) == (128 if subject == "rows" else 307)
-    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+    assert len(read(file)) == count
+    assert list(tmp_path.iterdir()) == [file]
     assert tree(GROUPS) == before
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_each_store_into_a_file_of_its_own(tmp_path: Path, form: str) -> None:
-    folder = tmp_path / "out"
-    outcome = run("export", "rows", PRINTED_JOIN, "-O", folder, "--format", form, "-q")
+def test_each_store_is_exported_to_its_own_file(tmp_path: Path, form: str) -> None:
+    outcome = run("export", "rows", PRINTED_JOIN, "-O", tmp_path, "--format", form, "-q")
     assert (outcome.code, outcome.err) == (0, "")
-    names = sorted(path.name for path in folder.iterdir())
-    assert len(names) == 4
-    assert names[0] == f"operator-0.left-keyToNumValues.{form}"
-    total = len(run("rows", PRINTED_JOIN, "-o", "ndjson").ndjson)
-    assert sum(len(read(path)) for path in folder.iterdir()) == total
+    assert len(list(tmp_path.iterdir())) == 4
+    assert len(read(tmp_path / f"operator-0.left-keyToNumValues.{form}")) == 44
+    assert len(read(tmp_path / f"operator-0.left-keyWithIndexToValue.{form}")) == 61
+    assert len(read(tmp_path / f"operator-0.right-keyToNumValues.{form}")) == 12
+    assert len(read(tmp_path / f"operator-0.right-keyWithIndexToValue.{form}")) == 15
 
 
-def test_parquet_and_arrow_keep_types_and_hold_the_same(tmp_path: Path) -> None:
-    for item in ("rows", "changes"):
-        for form in ("parquet", "arrow"):
-            run("export", item, GROUPS, "-O", tmp_path / f"{item}.{form}", "--raw", "-q")
-        parquet = pq.read_table(tmp_path / f"{item}.parquet")
-        with pa.memory_map(str(tmp_path / f"{item}.arrow")) as source:
-            assert pa.ipc.open_file(source).read_all().equals(parquet)
-        state = parquet.schema.field("value").type.field("groupState").type
-        assert state.field("visits").type == pa.int64()
+@pytest.mark.parametrize("subject", ["rows", "changes"])
+def test_parquet_and_arrow_keep_types(subject: str, tmp_path: Path) -> None:
+    run("export", subject, GROUPS, "-O", tmp_path / "x.parquet", "--raw", "-q")
+    run("export", subject, GROUPS, "-O", tmp_path / "x.arrow", "--raw", "-q")
+    parquet = pq.read_table(tmp_path / "x.parquet")
+    with pa.memory_map(str(tmp_path / "x.arrow")) as source:
+        assert pa.ipc.open_file(source).read_all().equals(parquet)
+    state = parquet.schema.field("value").type.field("groupState").type
+    assert state.field("visits").type == pa.int64()
 
 
-def test_ndjson_is_that_of_rows(tmp_path: Path) -> None:
+def test_ndjson_export_equals_the_rows_command(tmp_path: Path) -> None:
     file = tmp_path / "out"
     run("export", "rows", GROUPS, "-O", file, "--format", "ndjson", "--batch", "3")
     assert file.read_text() == run("rows", GROUPS, "-o", "ndjson", "--batch", "3").out
 
 
-def test_filters_and_batches(tmp_path: Path) -> None:
+def test_export_filters_by_key_batch_and_store(tmp_path: Path) -> None:
     file = tmp_path / "out.ndjson"
     run("export", "changes", GROUPS, "-O", file, "--where", "value=lapsed-004")
-    assert [row["event"] for row in read(file)] == ["insert", "update"]
+    assert values(read(file), "event") == ["insert", "update"]
     run("export", "changes", GROUPS, "-O", file, "--force", "--from-batch", "3", "--batch", "4")
-    assert {row["batch_id"] for row in read(file)} == {3, 4}
+    assert set(values(read(file), "batch_id")) == {3, 4}
     store = ("--store", "left-keyToNumValues")
     run("export", "rows", PRINTED_JOIN, "-O", file, "--force", *store)
-    assert {row["store_name"] for row in read(file)} == {store[1]}
+    assert set(values(read(file), "store_name")) == {"left-keyToNumValues"}
 
 
-def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
+def test_existing_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
     file = tmp_path / "out.parquet"
     file.write_text("mine")
     outcome = run("export", "rows", GROUPS, "-O", file)
@@ -132,15 +138,15 @@ def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
     assert len(read(file)) == 128
 
 
-def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMATS)
+def test_unreadable_delta_is_reported_and_exit_code_4(form: str, tmp_path: Path) -> None:
     copy = copy_of("fmgws_event_ignore", tmp_path)
     (copy / "state/0/0/12.delta").write_bytes(b"broken")
-    for form in FORMATS:
-        outcome = run("export", "rows", copy, "-O", tmp_path / f"out.{form}")
-        assert outcome.code == 4
-        assert "problem: " in outcome.err
-        assert "12.delta" in outcome.err
-        assert 0 < len(read(tmp_path / f"out.{form}")) < 128
+    outcome = run("export", "rows", copy, "-O", tmp_path / f"out.{form}")
+    assert outcome.code == 4
+    assert "problem: " in outcome.err
+    assert "12.delta" in outcome.err
+    assert len(read(tmp_path / f"out.{form}")) == 63
 
 
 @pytest.mark.parametrize(
@@ -154,7 +160,9 @@ def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) ->
         (("rows", "{case}", "-O", "{out}/a.csv", "--key", "hex:zz"), "hex"),
     ],
 )
-def test_mistakes_are_of_usage(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_invalid_export_options_are_usage_errors(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
     result = [text.format(case=GROUPS, out=tmp_path) for text in arguments]
     outcome = run("export", *result)
     assert (outcome.code, outcome.out) == (2, "")
@@ -170,7 +178,7 @@ def test_several_stores_need_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_file_of_one_store_is_a_file_in_the_format_of_its_name(form: str, tmp_path: Path) -> None:
+def test_file_extension_sets_the_export_format(form: str, tmp_path: Path) -> None:
     file = tmp_path / f"x.{form}"
     assert run("export", "rows", checkpoint_of("agg_update"), "-O", file).code == 0
     assert file.is_file()
@@ -182,14 +190,14 @@ def test_a_file_of_one_store_is_a_file_in_the_format_of_its_name(form: str, tmp_
     assert (tmp_path / f"one.{form}").is_file()
 
 
-def test_a_name_that_ends_as_no_format_is_refused(tmp_path: Path) -> None:
+def test_unknown_file_extension_is_refused(tmp_path: Path) -> None:
     outcome = run("export", "rows", PRINTED_JOIN, "-O", tmp_path / "x.foo")
     assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
     assert "no format ends with .foo; give one of .parquet, .arrow, .csv, .ndjson" in outcome.err
     assert run("export", "rows", PRINTED_JOIN, "-O", f"{tmp_path}/x.foo/").code == 0
 
 
-def test_a_name_and_a_format_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+def test_file_extension_that_contradicts_the_format_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "x.arrow"
     outcome = run("export", "rows", GROUPS, "-O", file, "--format", "csv")
     assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
@@ -197,6 +205,11 @@ def test_a_name_and_a_format_that_contradict_each_other_are_refused(tmp_path: Pa
     assert run("export", "rows", GROUPS, "-O", file, "--format", "arrow").code == 0
 
 
-def test_one_row_is_one_row(tmp_path: Path) -> None:
+def test_message_counts_one_row_in_the_singular(tmp_path: Path) -> None:
     outcome = run("export", "rows", GROUPS, "-O", tmp_path / "x.arrow", "--key", "value=once-000")
     assert f"{tmp_path / 'x.arrow'}: 1 row\n" in outcome.err
+
+
+def row_counts(tables: list[StoreTable]) -> list[tuple[str, int]]:
+    """Return the name and the number of rows of each exported table."""
+    return [(t.name, pa.Table.from_batches(t.batches, t.schema).num_rows) for t in tables]

@@ -1,42 +1,42 @@
 """``files`` says what the listing said."""
 
+import os
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from inspector import api
 from inspector.analyses.files import file_rows
 from inspector.analyses.shared.run import Run
-from inspector.render.report import Report
-from tests.cli.support import checkpoint_of, copy_of
+from tests.cli.support import checkpoint_of, copy_of, table_rows, values
 
 
-def tables(report: Report) -> dict[str, list[Any]]:
-    return {table.name: list(table.rows) for table in report.tables}
-
-
-def test_a_chain_is_broken_where_a_file_is_missing(tmp_path: Path) -> None:
+def test_missing_delta_breaks_the_replay_chain(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
-    complete = tables(api.files(str(path)))["chains"]
-    assert [row["replay_deltas"] for row in complete] == [10, 10]
+    complete = table_rows(api.files(str(path)), "chains")
+    assert values(complete, "replay_deltas") == [10, 10]
     (path / "state/0/1/5.delta").unlink()
-    left, right = tables(api.files(str(path)))["chains"]
+    left, right = table_rows(api.files(str(path)), "chains")
     assert left == complete[0]
     assert (right["newest_restorable"], right["replay_deltas"], right["deltas"]) == (4, None, 9)
 
 
-def test_replay_begins_at_the_newest_snapshot_at_or_below_the_version() -> None:
+@pytest.mark.parametrize(("version", "replay_deltas"), [(13, 1), (12, 0), (11, 3), (8, 0)])
+def test_replay_starts_at_the_newest_snapshot_below_the_version(
+    version: int, replay_deltas: int
+) -> None:
     path = str(checkpoint_of("fmgws_snapshots_cleaned"))
-    for row in tables(api.files(path))["chains"]:
-        older = tables(api.files(path, api.Options(state_version=row["newest_snapshot"])))
-        (same,) = (r for r in older["chains"] if r["partition_id"] == row["partition_id"])
-        assert (same["newest_snapshot"], same["replay_deltas"]) == (row["newest_snapshot"], 0)
+    options = api.Options(state_version=version, partition_id=0)
+    (row,) = table_rows(api.files(path, options), "chains")
+    assert row["replay_deltas"] == replay_deltas
 
 
 def test_checksum_files_of_absent_files_are_orphans(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
-    for name in (".1.delta.crc", ".99.delta.crc"):
-        (path / "state/0/1" / name).write_bytes(b"1")
-    (row,) = tables(api.files(str(path)))["other_files"]
+    (path / "state/0/1/.1.delta.crc").write_bytes(b"1")
+    (path / "state/0/1/.99.delta.crc").write_bytes(b"1")
+    (row,) = table_rows(api.files(str(path)), "other_files")
     assert (row["kind"], row["files"], row["orphans"]) == ("hadoop_checksum", 2, 1)
 
 
@@ -46,35 +46,42 @@ def test_other_files_are_counted_by_kind(tmp_path: Path) -> None:
     (folder / ".7.delta.4711.tmp").write_bytes(b"123")
     (folder / "notes.txt").write_bytes(b"12")
     (folder / ".1.delta.crc").write_bytes(b"1")
-    result = {row["kind"]: row for row in tables(api.files(str(path)))["other_files"]}
-    assert {kind: (row["files"], row["bytes"]) for kind, row in result.items()} == {
-        "temporary": (1, 3),
-        "other": (1, 2),
-        "hadoop_checksum": (1, 1),
-    }
+    rows = table_rows(api.files(str(path)), "other_files")
+    assert sorted(values(rows, "kind", "files", "bytes")) == [
+        ("hadoop_checksum", 1, 1),
+        ("other", 1, 2),
+        ("temporary", 1, 3),
+    ]
 
 
-def test_every_file_is_listed_once(tmp_path: Path) -> None:
+def test_file_rows_list_every_file_once(tmp_path: Path) -> None:
     path = copy_of("fmgws_snapshots_cleaned", tmp_path)
-    (path / "state/0/1/notes.txt").write_bytes(b"12")
-    rows = list(file_rows(Run.start(str(path), None)))
-    on_disk = {str(file) for file in (path / "state/0").glob("[0-9]*/*") if file.is_file()}
-    assert sorted(row.path for row in rows) == sorted(on_disk)
-    assert {row.kind for row in rows} >= {"delta", "snapshot"}
-    for row in rows:
-        file = Path(row.path)
-        assert row.bytes == file.stat().st_size
-        assert row.modified_ms == file.stat().st_mtime_ns // 1_000_000
-        assert row.partition_id == int(file.parent.name)
-        if row.kind in ("delta", "snapshot"):
-            assert (row.version, row.batch_id) == (int(file.stem), int(file.stem) - 1)
+    (path / "state/0/0/notes.txt").write_bytes(b"12")
+    os.utime(path / "state/0/0/notes.txt", ns=(0, 1_700_000_000_123_000_000))
+    rows = list(file_rows(Run.start(str(path), api.Options(partition_id=0))))
+    columns = attrgetter("kind", "version", "batch_id", "bytes")
+    assert sorted(map(columns, rows)) == [
+        ("delta", 8, 7, 573),
+        ("delta", 9, 8, 133),
+        ("delta", 10, 9, 350),
+        ("delta", 11, 10, 643),
+        ("delta", 12, 11, 425),
+        ("delta", 13, 12, 247),
+        ("other", None, None, 2),
+        ("snapshot", 8, 7, 1718),
+        ("snapshot", 12, 11, 1969),
+    ]
     (note,) = (row for row in rows if row.path.endswith("notes.txt"))
-    assert (note.version, note.batch_id, note.bytes) == (None, None, 2)
+    assert (note.path, note.modified_ms) == (str(path / "state/0/0/notes.txt"), 1_700_000_000_123)
+    assert note.partition_id == 0
 
 
-def test_files_of_a_join_name_their_store() -> None:
-    rows = list(file_rows(Run.start(str(checkpoint_of("join_window_key")), None)))
-    for row in rows:
-        assert Path(row.path).parent.name == row.store_name
-    assert len({row.store_name for row in rows}) == 4
-    assert {row.operator_name for row in rows} == {"symmetricHashJoin"}
+def test_file_rows_of_a_join_name_their_store() -> None:
+    rows = file_rows(Run.start(str(checkpoint_of("join_window_key")), None))
+    stores = {(row.operator_name, row.store_name, Path(row.path).parent.name) for row in rows}
+    assert stores == {
+        ("symmetricHashJoin", "left-keyToNumValues", "left-keyToNumValues"),
+        ("symmetricHashJoin", "left-keyWithIndexToValue", "left-keyWithIndexToValue"),
+        ("symmetricHashJoin", "right-keyToNumValues", "right-keyToNumValues"),
+        ("symmetricHashJoin", "right-keyWithIndexToValue", "right-keyWithIndexToValue"),
+    }

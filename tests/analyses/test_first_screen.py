@@ -51,14 +51,14 @@ def first_lines(path: Path) -> list[str]:
     return run("audit", path).out.split("\n\n")[0].splitlines()
 
 
-def test_every_trouble_has_a_twin_and_is_tried() -> None:
+def test_every_trouble_has_a_fixture_and_a_healthy_twin() -> None:
     for kind in ("trouble", "healthy"):
         result = {path.name.split("_", 1)[1] for path in NEWEST.glob(f"{kind}_*")}
         assert result == set(TROUBLES)
 
 
 @pytest.mark.parametrize("trouble", sampled(tuple(TROUBLES), 2))
-def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None:
+def test_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None:
     path = checkpoint_of(f"trouble_{trouble}")
     first, second, *remainder = first_lines(path)
     finding, words = TROUBLES[trouble]
@@ -79,7 +79,7 @@ def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None
 
 
 @pytest.mark.parametrize("trouble", sampled(tuple(TROUBLES), 3))
-def test_a_healthy_twin_says_so_on_its_first_line(trouble: str) -> None:
+def test_first_line_of_a_healthy_twin(trouble: str) -> None:
     path = checkpoint_of(f"healthy_{trouble}")
     line, restart = first_lines(path)
     size = r"[\d,]+ rows, ([\d,]+ of them counters of join keys, )?[\d.]+ KiB"
@@ -92,7 +92,7 @@ CAUSED = [name for name, (cause, _) in TROUBLES.items() if cause]
 
 
 @pytest.mark.parametrize("trouble", sampled(CAUSED, 3, 1))
-def test_the_command_that_shows_more_runs(trouble: str) -> None:
+def test_command_for_details_runs(trouble: str) -> None:
     options = first_lines(checkpoint_of(f"trouble_{trouble}"))[-1]
     words = shlex.split(options.removeprefix("For details: "))
     assert words[0] == "inspector"
@@ -102,7 +102,7 @@ def test_the_command_that_shows_more_runs(trouble: str) -> None:
 
 
 @pytest.mark.parametrize("trouble", sampled(tuple(TROUBLES), 4, 2))
-def test_the_findings_follow_the_worst_first_in_every_form(trouble: str) -> None:
+def test_findings_are_sorted_by_severity_in_every_format(trouble: str) -> None:
     path = checkpoint_of(f"trouble_{trouble}")
     findings = run("audit", path, "-o", "json").json["findings"]
     ranks = [["error", "warning", "info"].index(finding["severity"]) for finding in findings]
@@ -115,7 +115,7 @@ def test_the_findings_follow_the_worst_first_in_every_form(trouble: str) -> None
         assert re.findall(r"^(?:\*\*)?(SS\d{3}) ", text, re.MULTILINE) == ids
 
 
-def test_a_share_is_that_of_the_rows_found() -> None:
+def test_cause_has_shares_of_rows_bytes_and_heap() -> None:
     document = run("audit", checkpoint_of("trouble_kept_timeouts"), "-o", "json").json
     cause, size = document["verdict"]["cause"], document["verdict"]["size"]
     assert (document["verdict"]["leftovers"], size["rows"]) == (80, 113)
@@ -128,12 +128,12 @@ def test_a_share_is_that_of_the_rows_found() -> None:
     )
 
 
-def test_what_waits_for_a_watermark_is_the_share_of_one_that_stands_still() -> None:
+def test_idle_watermark_affects_all_rows() -> None:
     document = run("audit", checkpoint_of("trouble_idle_source"), "-o", "json").json
     assert document["verdict"]["cause"]["rows_share"] == 1
 
 
-def test_uploads_of_rocksdb_alone_come_after_that_the_state_is_healthy() -> None:
+def test_rocksdb_uploads_follow_the_healthy_verdict() -> None:
     root = checkpoint_of("rocksdb_agg_update_zips_one")
     limits = ("--threshold", "zip_bytes=1", "--threshold", "zip_ratio=0.1")
     lines = run("audit", root, *limits).out.splitlines()
@@ -144,7 +144,7 @@ def test_uploads_of_rocksdb_alone_come_after_that_the_state_is_healthy() -> None
     assert lines[1].startswith("Restarts from batch 8: yes")
 
 
-def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
+def test_growth_by_new_keys_without_a_finding() -> None:
     first, second, _, to_do, options = first_lines(checkpoint_of("fmgws_no_timeout"))
     assert first == (
         "Growing by new keys only, most likely one for each 'value': ~3,420 keys come per hour, "
@@ -157,7 +157,7 @@ def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
     assert "extrapolated from 80 seconds" in second
 
 
-def test_a_join_is_told_of_as_a_whole_where_the_same_is_the_matter_with_both_sides() -> None:
+def test_cause_of_both_join_sides_names_no_store() -> None:
     for case in ("trouble_join_without_range", "join_no_watermark"):
         cause = run("audit", checkpoint_of(case), "-o", "json").json["verdict"]["cause"]
         # The counters of the rows too: they go with the last row that they count.
@@ -169,12 +169,12 @@ def test_a_join_is_told_of_as_a_whole_where_the_same_is_the_matter_with_both_sid
     assert 0.5 < cause["rows_share"] < 1
 
 
-def test_a_value_that_every_batch_writes_anew_has_a_copy_in_each_retained_version() -> None:
+def test_heap_share_of_a_value_rewritten_in_every_batch() -> None:
     cause = run("audit", checkpoint_of("trouble_huge_value"), "-o", "json").json["verdict"]["cause"]
     assert cause["heap_share"] > 0.8
 
 
-def test_a_file_that_cannot_be_read_is_the_first_thing_said(tmp_path: Path) -> None:
+def test_unreadable_delta_is_on_the_first_line(tmp_path: Path) -> None:
     path = copy_of("trouble_kept_timeouts", tmp_path)
     flip(path / "state/0/1/13.delta", 40)
     first, second, *_ = first_lines(path)
@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_read_is_the_first_thing_said(tmp_path: Path) -> N
     ],
 )
 @pytest.mark.parametrize("form", ["audit", "verify", "info", "page", "fleet", "fleet page"])
-def test_what_a_restart_lacks_is_named_in_every_form(
+def test_missing_file_for_restart_is_named_in_every_format(
     tmp_path: Path, case: str, lost: str, needed: str, form: str
 ) -> None:
     path = copy_of(case, tmp_path)
@@ -209,14 +209,14 @@ def test_what_a_restart_lacks_is_named_in_every_form(
     assert re.search(f"partition 0 lacks {needed}", text)
 
 
-def test_a_missing_delta_is_why_no_version_can_be_restored(tmp_path: Path) -> None:
+def test_missing_delta_is_the_cause_of_the_verdict(tmp_path: Path) -> None:
     path = copy_of("trouble_kept_timeouts", tmp_path)
     (path / "state/0/1/13.delta").unlink()
     verdict = run("audit", path, "-o", "json").json["verdict"]
     assert verdict["cause"]["finding"] == "SS101"
 
 
-def test_a_query_without_state_is_healthy(tmp_path: Path) -> None:
+def test_query_without_state_is_healthy(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     shutil.rmtree(path / "state")
     for batch in range(5, 10):  # a batch without new data, as 5 is, shows that there was state
@@ -228,7 +228,7 @@ def test_a_query_without_state_is_healthy(tmp_path: Path) -> None:
     ]
 
 
-def test_a_batch_without_a_commit_is_not_healthy() -> None:
+def test_uncommitted_batch_is_on_the_first_line() -> None:
     first, second, third, *_ = first_lines(checkpoint_of("uncommitted"))
     assert first.startswith("Not finished: batch 4 was planned at 2024-01-01T00:00:40.000Z")
     assert "nothing after batch 3 has been committed" in first
@@ -236,7 +236,7 @@ def test_a_batch_without_a_commit_is_not_healthy() -> None:
     assert "yes, from 4 deltas" in third
 
 
-def test_damage_that_a_restart_does_without_is_a_warning(tmp_path: Path) -> None:
+def test_damage_not_needed_by_a_restart_is_a_warning(tmp_path: Path) -> None:
     path = copy_of("snapshots_cleaned", tmp_path)
     (path / "state/0/0/9.delta").unlink()
     document = run("audit", path, "-o", "json").json
@@ -250,7 +250,7 @@ def test_damage_that_a_restart_does_without_is_a_warning(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("version", "lost"), [(-1, "no version is"), (-2, "at most earlier versions are")]
 )
-def test_what_is_lost_with_a_snapshot_that_no_restart_needs(
+def test_versions_lost_with_an_old_damaged_snapshot(
     version: int, lost: str, tmp_path: Path
 ) -> None:
     path = copy_of("snapshots_cleaned", tmp_path)
@@ -260,7 +260,7 @@ def test_what_is_lost_with_a_snapshot_that_no_restart_needs(
     assert f"the query restarts without it, and {lost} lost" in finding["cause"]
 
 
-def test_state_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
+def test_deleted_state_folder_is_an_error(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     shutil.rmtree(path / "state")
     first, second, third, *_ = first_lines(path)

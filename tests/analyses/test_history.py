@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,108 +19,113 @@ from inspector.model import Redact
 from inspector.schemas import CHANGES, batch_of
 from tests.analyses.change_cases import change, checkpoint
 from tests.cases import group_state
-from tests.cli.support import OUTPUTS, checkpoint_of, run, tree
+from tests.cli.support import OUTPUTS, checkpoint_of, rows_where, run, tree, values
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 UNCOMMITTED = str(checkpoint_of("uncommitted"))
 
 
-def rows_of(result: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[EventRow]:
-    batches = [batch_of(CHANGES, [row]) for row in rows]
-    return list(change_rows(Subject(result, 0), batches, Redact.NONE, raw=raw))
-
-
-def wide_of(report: api.Report) -> set[str]:
+def wide_columns(report: api.Report) -> set[str]:
+    """Return the names of the columns that only ``--wide`` shows."""
     return {column.name for column in report.primary.columns if column.wide}
 
 
-def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) -> None:
+def test_history_is_sorted_and_has_the_batch_clocks(tmp_path: Path) -> None:
     result = checkpoint(tmp_path)
-    rows = rows_of(
+    rows = history(
         result,
         change(3, "removal", old_value_bytes=48),
         change(2, "in_snapshot", group_state(1, 5000)),
         change(2, "put", group_state(1, -1), partition_id=1),
     )
     report = history_report(Subject(result, 3), rows)
-    actual = list(report.primary.rows)
-    assert [(row["version"], row["event"]) for row in actual] == [
-        (2, "put"),
-        (2, "in_snapshot"),
-        (3, "removal"),
+    clocks = ("timeout_ms", "watermark_ms", "batch_timestamp_ms", "committed")
+    assert values(report.primary.rows, "version", "event", *clocks) == [
+        (2, "put", None, 2000, 3000, True),
+        (2, "in_snapshot", 5000, 2000, 3000, True),
+        (3, "removal", None, 2000, 4000, False),
     ]
-    assert [row["timeout_ms"] for row in actual] == [None, 5000, None]
-    assert [row["watermark_ms"] for row in actual] == [2000] * 3
-    assert [row["batch_timestamp_ms"] for row in actual] == [3000, 3000, 4000]
-    assert [row["committed"] for row in actual] == [True, True, False]
-    assert actual[2]["value"] is None
-    assert actual[2]["value_bytes"] is None
+    removal = list(report.primary.rows)[2]
+    assert removal["value"] is removal["value_bytes"] is None
     assert report.summary["partitions"] == [0, 1]
     assert report.summary["keys"] == 1
     assert report.summary["oldest_version"] == 1
     assert "lies in the partitions 0, 1" in report.notes[0]
-    assert "partition_id" not in wide_of(report)
+    assert "partition_id" not in wide_columns(report)
 
 
-def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
+def test_limit_shows_the_newest_changes(tmp_path: Path) -> None:
     result = checkpoint(tmp_path)
-    rows = rows_of(result, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
+    old, new = change(1, "update", group_state(1, -1)), change(2, "update", group_state(2, -1))
+    rows = history(result, old, new, raw=True)
     report = history_report(Subject(result, 2), rows, limit=1, raw=True)
-    assert [row["version"] for row in report.primary.rows] == [2]
+    assert values(report.primary.rows, "version") == [2]
     assert report.primary.title == "changes of the key, oldest first, the newest 1 of 2"
-    assert {"key", "partition_id", "timeout_ms"} <= wide_of(report)
-    assert [column.name for column in report.primary.columns][-2:] == ["key_hex", "value_hex"]
+    assert {"key", "partition_id", "timeout_ms"} <= wide_columns(report)
+    assert values(map(vars, report.primary.columns[-2:]), "name") == ["key_hex", "value_hex"]
 
 
-def test_an_empty_history_says_so(tmp_path: Path) -> None:
+def test_empty_history_has_no_rows_or_notes(tmp_path: Path) -> None:
     report = history_report(Subject(checkpoint(tmp_path), 2), [])
     assert list(report.primary.rows) == []
     assert report.summary["partitions"] == []
     assert report.notes == []
 
 
-def test_an_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
+def test_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
     result = checkpoint(tmp_path)
     (operator,) = result.operators
     rules = {"default": replace(operator.rules["default"], expiry=None)}
     result = replace(result, operators=(replace(operator, rules=rules),))
-    rows = rows_of(result, change(1, "insert", group_state(1, 5000)))
+    rows = history(result, change(1, "insert", group_state(1, 5000)))
     (row,) = history_report(Subject(result, 2), rows).primary.rows
     assert row["timeout_ms"] is None
 
 
-def test_a_history_reaches_from_the_oldest_version_to_the_newest() -> None:
+def test_history_covers_all_versions() -> None:
     report = api.history(GROUPS, api.Options(where=("value=lapsed-004",)))
-    assert [(row["batch_id"], row["event"]) for row in report.primary.rows] == [
-        (0, "insert"),
-        (4, "update"),
+    names = ("batch_id", "event", "timeout_ms", "old_value_bytes", "value_bytes", "record")
+    assert values(report.primary.rows, *names) == [
+        (0, "insert", 1_704_067_220_400, None, 80, 7),
+        (4, "update", None, 80, 80, 3),
     ]
-    with pytest.raises(CheckpointError, match="--key"):
-        api.history(GROUPS)
-    with pytest.raises(CheckpointError, match="no field"):
-        api.history(GROUPS, api.Options(where=("user=a",)))
+    assert list(report.primary.rows)[1]["file"] == f"{GROUPS}/state/0/0/5.delta"
 
 
-def test_uncommitted_versions_are_read_if_asked() -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (api.Options(), "--key"),
+        (api.Options(key="hex:lapsed"), "the bytes of the key row in hex"),
+        (api.Options(where=("user=a",)), "no field 'user'"),
+        (api.Options(where=("value",)), "NAME=VALUE"),
+        (api.Options(key="value=a", batch=99), "does not exist"),
+    ],
+)
+def test_invalid_history_options_are_errors(options: api.Options, words: str) -> None:
+    with pytest.raises(CheckpointError, match=words):
+        api.history(GROUPS, options)
+
+
+def test_uncommitted_option_adds_the_uncommitted_version() -> None:
     options = api.Options(key="{}")
-    committed = api.history(UNCOMMITTED, options).primary.rows
+    committed = list(api.history(UNCOMMITTED, options).primary.rows)
     every = list(api.history(UNCOMMITTED, options, uncommitted=True).primary.rows)
-    newest = [row for row in every if row["version"] == 5]
-    assert newest
-    assert not any(row["committed"] for row in newest)
-    assert [row for row in every if row["version"] < 5] == list(committed)
+    assert every[: len(committed)] == committed
+    assert set(values(committed, "version")) == {1, 2, 3, 4}
+    assert set(values(every[len(committed) :], "version", "committed")) == {(5, False)}
 
 
-def test_of_snapshots_alone_removals_come_after_what_the_snapshot_has() -> None:
+def test_snapshot_history_lists_removals_last() -> None:
     path = str(checkpoint_of("rocksdb_agg_update_zips_one"))
     report = api.history(path, api.Options(where=("user!=nobody",)))
-    rows = [row for row in report.primary.rows if row["version"] == 5]
-    events = [row["event"] for row in rows]
-    assert set(events) == {"insert", "update", "removal"}
-    assert events.index("removal") == len(events) - events.count("removal")
-    records = [row["record"] for row in rows if row["event"] != "removal"]
+    rows = rows_where(report.primary.rows, version=5)
+    removals = rows_where(rows, event="removal")
+    assert rows[-len(removals) :] == removals
+    assert set(values(rows, "event")) == {"insert", "update", "removal"}
+    assert set(values(removals, "record")) == {None}
+    records = values(rows[: -len(removals)], "record")
     assert records == sorted(records)
-    assert {row["record"] for row in rows if row["event"] == "removal"} == {None}
 
 
 # --- command line --------------------------------------------------------------------------------
@@ -129,19 +135,16 @@ CASE = checkpoint_of("fmgws_event_ignore")
 KEY = '{"value": "lapsed-004"}'
 
 
-def test_the_life_of_a_key_for_people() -> None:
-    outcome = run("history", CASE, "--key", KEY)
+def test_table_shows_the_history_of_a_key() -> None:
+    outcome = run("history", CASE, "--key", KEY, "--wide")
     assert outcome.code == 0
-    lines = [line.split() for line in outcome.out.splitlines()]
-    head = next(line for line in lines if line[:2] == ["VERSION", "BATCH_ID"])
-    event = head.index("EVENT")
-    told_of = [(line[0], line[1], line[event]) for line in lines if len(line) >= len(head)]
-    assert {("1", "0", "insert"), ("5", "4", "update")} <= set(told_of)
+    assert re.search(r"^ +1 +0 +yes .* insert ", outcome.out, re.M)
+    assert re.search(r"^ +5 +4 +yes .* update ", outcome.out, re.M)
     assert "2024-01-01T00:00:20.400Z" in outcome.out
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_every_format(output: str) -> None:
+def test_every_format_shows_a_history(output: str) -> None:
     before = tree(CASE)
     outcome = run("history", CASE, "--where", "value=lapsed-004", "-o", output, "--raw")
     assert outcome.code == 0
@@ -149,31 +152,18 @@ def test_every_format(output: str) -> None:
     assert tree(CASE) == before
 
 
-def test_machine_formats_have_every_column() -> None:
-    first, second = run("history", CASE, "--key", KEY, "-o", "ndjson").ndjson
-    assert first["timeout"] == "2024-01-01T00:00:20.400Z"
-    assert second["timeout"] is None
-    assert second["old_value_bytes"] == second["value_bytes"] == 80
-    assert second["file"].endswith("state/0/0/5.delta")
-    assert second["watermark_ms"] < second["batch_timestamp_ms"]
-
-
-def test_hidden_keys_are_still_found() -> None:
+def test_redacted_history_finds_the_key() -> None:
     rows = run("history", CASE, "--key", KEY, "-o", "json", "--redact", "all", "--raw").rows
-    assert [(row["key"], row["key_hex"]) for row in rows] == [("***", None)] * 2
+    assert values(rows, "key", "key_hex") == [("***", None), ("***", None)]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ((), "use --key"),
-        (("--key", "hex:lapsed"), "the bytes of the key row in hex"),
-        (("--where", "user=a"), "no field 'user'"),
-        (("--where", "value"), "NAME=VALUE"),
-        (("--key", KEY, "--batch", "99"), "does not exist"),
-    ],
-)
-def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
-    outcome = run("history", CASE, *options)
+def test_invalid_history_option_is_exit_code_2() -> None:
+    outcome = run("history", CASE)
     assert (outcome.code, outcome.out) == (2, "")
-    assert words in outcome.err
+    assert "use --key" in outcome.err
+
+
+def history(result: Checkpoint, *changes: dict[str, Any], raw: bool = False) -> list[EventRow]:
+    """Return the rows of a history with these changes."""
+    batches = [batch_of(CHANGES, [change]) for change in changes]
+    return list(change_rows(Subject(result, 0), batches, Redact.NONE, raw=raw))

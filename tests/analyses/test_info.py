@@ -2,151 +2,146 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+
+import pytest
 
 from inspector import api
-from inspector.render.report import Report
-from tests.cli.support import checkpoint_of, copy_of, run
+from tests.cli.support import checkpoint_of, copy_of, row_where, run, table_rows, values
 from tests.fixture_folder import FIXTURES, NEWEST
 
 
-def tables(report: Report) -> dict[str, list[Any]]:
-    return {table.name: list(table.rows) for table in report.tables}
-
-
-def test_confs_say_where_they_come_from() -> None:
-    path = str(checkpoint_of("dedup_no_watermark"))
-    confs = {row["conf"]: row for row in tables(api.info(path))["confs"]}
-    shuffle = confs["spark.sql.shuffle.partitions"]
+def test_confs_have_their_origin() -> None:
+    report = api.info(str(checkpoint_of("dedup_no_watermark")))
+    shuffle = row_where(table_rows(report, "confs"), conf="spark.sql.shuffle.partitions")
     assert (shuffle["value"], shuffle["origin"]) == ("5", "recorded")
 
 
-def test_a_store_without_schema_has_none(tmp_path: Path) -> None:
+def test_store_without_schema_file_has_no_schema(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/_metadata/schema").unlink()
-    (row,) = tables(api.info(str(path)))["stores"]
+    (row,) = table_rows(api.info(str(path)), "stores")
     assert row["key_schema"] is row["value_schema"] is None
     assert row["expires"].startswith("unknown: ")
     assert row["operator_name"] == "stateStoreSave"
 
 
-def test_metadata_that_is_not_there_is_no_proof_of_an_older_release(tmp_path: Path) -> None:
+def metadata_format(path: Path) -> str:
+    """Return the format of the operator metadata that ``info`` reports."""
+    formats = table_rows(api.info(str(path)), "formats")
+    return str(row_where(formats, what="metadata of operator 0")["format"])
+
+
+def test_missing_operator_metadata_may_be_lost(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     shutil.rmtree(path / "state/0/_metadata")
     (path / "offsets/0").unlink()
-    newer, older = (
-        {row["what"]: row["format"] for row in tables(api.info(str(item)))["formats"]}
-        for item in (path, FIXTURES / "3.5.9/agg_append/checkpoint")
-    )
-    subject = "metadata of operator 0"
-    assert newer[subject] == "none (the query began with Spark 3.5 or older, or it is lost)"
-    assert older[subject] == "none (Spark 3.5 and older)"
+    lost = "none (the query began with Spark 3.5 or older, or it is lost)"
+    assert metadata_format(path) == lost
+    old = FIXTURES / "3.5.9/agg_append/checkpoint"
+    assert metadata_format(old) == "none (Spark 3.5 and older)"
 
 
-def test_state_variables_are_listed_with_what_they_hold() -> None:
+def test_state_variables_have_kind_and_ttl() -> None:
     report = api.info(str(NEWEST / "rocksdb_tws_processing" / "checkpoint"))
-    table = next(item for item in report.tables if item.name == "variables")
-    rows = {row["store_name"]: row for row in table.rows}
-    assert {name: row["holds"] for name, row in rows.items() if row["ttl"] is not None} == {
-        **dict.fromkeys(("total", "seen"), "value"),
-        **dict.fromkeys(("amounts", "recent"), "list"),
-        **dict.fromkeys(("pages", "visited"), "map"),
-    }
-    assert {name for name, row in rows.items() if row["ttl"]} == {"seen", "recent", "visited"}
-    assert all(row["declared"] for row in rows.values() if row["ttl"] is not None)
-    assert {row["time_mode"] for row in rows.values()} == {"ProcessingTime"}
-    assert {row["output_mode"] for row in rows.values()} == {"Update"}
-    assert rows["$ttl_visited"]["variable"] == "visited"
-    assert rows["$procTimers_keyToTimestamp"]["holds"] == "timers"
-    assert "default" not in rows
+    rows = table_rows(report, "variables")
+    assert values(rows, "store_name", "variable", "holds", "ttl", "declared") == [
+        ("$count_recent", "recent", "entry count", None, None),
+        ("$min_recent", "recent", "earliest expiry", None, None),
+        ("$procTimers_keyToTimestamp", None, "timers", None, None),
+        ("$procTimers_timestampToKey", None, "timers by time", None, None),
+        ("$rowCounter_amounts", "amounts", "row counter", None, None),
+        ("$rowCounter_recent", "recent", "row counter", None, None),
+        ("$ttl_recent", "recent", "TTL index", None, None),
+        ("$ttl_seen", "seen", "TTL index", None, None),
+        ("$ttl_visited", "visited", "TTL index", None, None),
+        ("amounts", "amounts", "list", False, True),
+        ("pages", "pages", "map", False, True),
+        ("recent", "recent", "list", True, True),
+        ("seen", "seen", "value", True, True),
+        ("total", "total", "value", False, True),
+        ("visited", "visited", "map", True, True),
+    ]
+    assert set(values(rows, "time_mode", "output_mode")) == {("ProcessingTime", "Update")}
 
 
 # --- command line --------------------------------------------------------------------------------
 
 
-def test_info_has_the_schemas_of_every_store_as_ddl() -> None:
+def test_info_has_store_schemas_as_ddl() -> None:
     rows = run("info", checkpoint_of("join_left_outer"), "-o", "json").rows
-    assert [row["store_name"] for row in rows] == [
-        *("left-keyToNumValues", "left-keyWithIndexToValue"),
-        *("right-keyToNumValues", "right-keyWithIndexToValue"),
+    left = "ad bigint, shownAt timestamp, site string, matched boolean"
+    right = "clickedAd bigint, clickedAt timestamp, cost double, matched boolean"
+    assert values(rows, "store_name", "key_schema", "value_schema") == [
+        ("left-keyToNumValues", "field0 bigint", "value bigint"),
+        ("left-keyWithIndexToValue", "field0 bigint, index bigint", left),
+        ("right-keyToNumValues", "field0 bigint", "value bigint"),
+        ("right-keyWithIndexToValue", "field0 bigint, index bigint", right),
     ]
-    assert {row["operator_name"] for row in rows} == {"symmetricHashJoin"}
-    assert rows[0]["key_schema"] == "field0 bigint"
-    assert rows[0]["value_schema"] == "value bigint"
-    assert rows[1]["key_schema"] == "field0 bigint, index bigint"
-    assert rows[1]["value_schema"].startswith("ad bigint, shownAt timestamp, site string")
+    assert set(values(rows, "operator_name")) == {"symmetricHashJoin"}
 
 
-def test_info_tells_the_rule_of_every_store() -> None:
-    rules = {
-        case: run("info", checkpoint_of(case), "-o", "ndjson").ndjson[0]["expires"]
-        for case in ("agg_update", "dedup_no_watermark", "fmgws_event_ignore")
-    }
-    assert rules["agg_update"] == "window.end <= watermark"
-    assert rules["dedup_no_watermark"].startswith("never: ")
-    assert rules["fmgws_event_ignore"].startswith("timeoutTimestamp < ")
+@pytest.mark.parametrize(
+    ("case", "rule"),
+    [
+        ("agg_update", "window.end <= watermark"),
+        ("dedup_no_watermark", "never: "),
+        ("fmgws_event_ignore", "timeoutTimestamp < "),
+    ],
+)
+def test_info_has_the_expiry_rule_of_every_store(case: str, rule: str) -> None:
+    (store,) = table_rows(api.info(str(checkpoint_of(case))), "stores")
+    assert store["expires"].startswith(rule)
 
 
-def test_info_names_the_batches_and_confs_of_the_log() -> None:
+def test_info_has_the_last_batch_and_confs() -> None:
     envelope = run("info", checkpoint_of("snapshots_cleaned"), "-o", "json").json
-    recipe = json.loads((NEWEST / "snapshots_cleaned/manifest.json").read_text(encoding="utf-8"))
-    assert envelope["summary"]["last_committed_batch"] == recipe["committed_batch"]
-    confs = {row["conf"]: row for row in envelope["tables"]["confs"]}
-    assert confs["spark.sql.shuffle.partitions"]["value"] == "2"
-    assert confs["spark.sql.streaming.stateStore.compression.codec"]["value"] == "lz4"
+    assert envelope["summary"]["last_committed_batch"] == 13
+    confs = envelope["tables"]["confs"]
+    assert row_where(confs, conf="spark.sql.shuffle.partitions")["value"] == "2"
+    codec = "spark.sql.streaming.stateStore.compression.codec"
+    assert row_where(confs, conf=codec)["value"] == "lz4"
 
 
-def test_listings_read_at_most_the_first_bytes_of_a_state_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["info", "files"])
+def test_info_and_files_read_only_the_first_bytes_of_a_delta(command: str, tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
-    result = {command: run(command, path).out for command in ("info", "files")}
+    expected = run(command, path).out
     for file in path.glob("state/0/*/*.delta"):
         state = file.stat()
         file.write_bytes(file.read_bytes()[:8].ljust(state.st_size, b"\0"))
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    for command, text in result.items():
-        outcome = run(command, path)
-        assert (outcome.code, outcome.out) == (0, text)
+    outcome = run(command, path)
+    assert (outcome.code, outcome.out) == (0, expected)
 
 
-def test_files_counts_what_lies_on_disk() -> None:
-    path = checkpoint_of("fmgws_snapshots_cleaned")
-    rows = run("files", path, "-o", "json").rows
-    assert len(rows) == 2
-    for row in rows:
-        folder = path / "state/0" / str(row["partition_id"])
-        for kind in ("delta", "snapshot"):
-            files = list(folder.glob(f"*.{kind}"))
-            assert row[f"{kind}s"] == len(files)
-            assert row[f"{kind}_bytes"] == sum(file.stat().st_size for file in files)
-        snapshots = [int(file.stem) for file in folder.glob("*.snapshot")]
-        newest = max(v for v in snapshots if v <= 13)
-        assert (row["newest_snapshot"], row["newest_restorable"]) == (newest, 13)
-        assert row["replay_deltas"] == 13 - newest
+def test_files_counts_deltas_and_snapshots() -> None:
+    rows = run("files", checkpoint_of("fmgws_snapshots_cleaned"), "-o", "json").rows
+    counts = ("deltas", "delta_bytes", "snapshots", "snapshot_bytes")
+    assert values(rows, "partition_id", *counts) == [(0, 6, 2371, 2, 3687), (1, 8, 2928, 2, 3156)]
+    chain = ("oldest_restorable", "newest_restorable", "newest_snapshot", "replay_deltas")
+    assert values(rows, *chain) == [(8, 13, 12, 1), (6, 13, 12, 1)]
 
 
-def test_files_tells_the_side_files_apart() -> None:
-    path = checkpoint_of("agg_update")
-    siblings = run("files", path, "-o", "json").json["tables"]["other_files"]
-    assert {row["kind"] for row in siblings} == {"hadoop_checksum"}
-    side_files = list(path.glob("state/0/[01]/.*.crc"))
-    assert sum(row["files"] for row in siblings) == len(side_files)
-    assert sum(row["bytes"] for row in siblings) == sum(f.stat().st_size for f in side_files)
+def test_files_counts_checksum_files() -> None:
+    siblings = run("files", checkpoint_of("agg_update"), "-o", "json").json["tables"]["other_files"]
+    assert values(siblings, "partition_id", "kind", "files", "bytes") == [
+        (0, "hadoop_checksum", 10, 148),
+        (1, "hadoop_checksum", 10, 156),
+    ]
 
 
-def test_the_bytes_of_state_files_are_the_same_in_every_command() -> None:
-    path = checkpoint_of("agg_update")
-    deltas = sum(file.stat().st_size for file in path.glob("state/0/*/*.delta"))
-    for command in ("info", "sizes", "audit"):
-        summary = run(command, path, "-o", "json").json["summary"]
-        assert summary["state_file_bytes"] == deltas
-    assert run("files", path, "-o", "json").json["summary"]["delta_bytes"] == deltas
+def test_state_file_bytes_are_equal_in_every_command() -> None:
+    path = str(checkpoint_of("agg_update"))
+    assert api.info(path).summary["state_file_bytes"] == 12006
+    assert api.sizes(path).summary["state_file_bytes"] == 12006
+    assert api.audit(path).summary["state_file_bytes"] == 12006
+    assert api.files(path).summary["delta_bytes"] == 12006
 
 
-def test_an_uncommitted_version_is_named() -> None:
+def test_info_names_the_uncommitted_version() -> None:
     path = checkpoint_of("uncommitted")
     summary = run("info", path, "-o", "json").json["summary"]
     assert (summary["version"], summary["committed"]) == (4, True)

@@ -30,7 +30,7 @@ def rungs(report: Report) -> dict[str, int]:
     return {row["rung"]: row["bytes"] for row in table(report, "ladder")}
 
 
-def test_the_exact_rungs_are_sums_of_sparks_own_bytes() -> None:
+def test_exact_rungs_equal_the_bytes_recorded_by_spark() -> None:
     case = FIXTURES / "4.3.0" / "agg_v1"
     ladder = rungs(memory("agg_v1"))
     recorded = truth(case)
@@ -41,14 +41,14 @@ def test_the_exact_rungs_are_sums_of_sparks_own_bytes() -> None:
     assert ladder["delta files"] == sum(file.stat().st_size for file in deltas)
 
 
-def test_every_rung_says_whether_it_is_exact() -> None:
+def test_heap_and_peak_rungs_are_estimates() -> None:
     counted = {row["rung"]: row["counted"] for row in table(memory("agg_v1"), "ladder")}
     assert {rung for rung, how in counted.items() if how == "estimate"} == {
         rung for rung in counted if rung.startswith(("heap", "peak"))
     }
 
 
-def test_more_versions_take_more_and_sharing_takes_less() -> None:
+def test_retained_versions_and_sharing_change_the_heap() -> None:
     item, two, five = (memory("agg_v1", retain=n) for n in (1, 2, 5))
     heaps = [report.summary["heap_estimate_bytes"] for report in (item, two, five)]
     assert heaps == sorted(set(heaps))
@@ -59,7 +59,7 @@ def test_more_versions_take_more_and_sharing_takes_less() -> None:
     )
 
 
-def test_without_options_it_says_what_one_can_know() -> None:
+def test_memory_report_without_options() -> None:
     report = memory("agg_v1")
     summary = report.summary
     assert summary["partitions"] == 2
@@ -79,7 +79,7 @@ def test_without_options_it_says_what_one_can_know() -> None:
     assert shapes[-1]["executor_bytes"] > shapes[-3]["executor_bytes"]
 
 
-def test_a_heap_without_a_number_of_executors_is_answered() -> None:
+def test_heap_option_computes_the_number_of_executors() -> None:
     # 35 KiB and what Spark keeps: room for one of two partitions of 34 KiB at work.
     room = 47 << 10
     heap = (300 << 20) + room * 100 // 40
@@ -97,7 +97,7 @@ def test_a_heap_without_a_number_of_executors_is_answered() -> None:
     assert "No number of executors of 300.0 MiB would hold it" in nothing.footnotes[1]
 
 
-def test_executors_are_held_against_their_heap() -> None:
+def test_executors_are_compared_with_their_heap() -> None:
     fits = memory("agg_v1", executors=2, heap=1 << 30)
     assert fits.summary["fits_if_even"] is fits.summary["fits_at_worst"] is True
     assert fits.footnotes[1].endswith(": that fits into a heap of 1.0 GiB.")
@@ -113,7 +113,7 @@ def test_executors_are_held_against_their_heap() -> None:
     assert not table(small, "shapes")
 
 
-def test_executors_without_a_heap_say_which_they_need() -> None:
+def test_executors_option_computes_the_needed_heap() -> None:
     report = memory("agg_v1", executors=1)
     needed = report.summary["heap_needed_estimate_bytes"]
     even, worst = table(report, "executors")
@@ -123,14 +123,14 @@ def test_executors_without_a_heap_say_which_they_need() -> None:
     assert memory("agg_v1", executors=1, heap=needed - 8).summary["fits_at_worst"] is False
 
 
-def test_the_share_of_a_heap_that_is_the_state_s_can_be_said() -> None:
+def test_state_percent_option_limits_the_room_for_state() -> None:
     usual, middle = memory("agg_v1", heap=8 << 30), memory("agg_v1", heap=8 << 30, state_percent=50)
     assert table(middle, "shapes")[0]["room_bytes"] == 4 << 30
     assert table(usual, "shapes")[0]["room_bytes"] == ((8 << 30) - (300 << 20)) * 40 // 100
     assert "at most 50 %" in middle.footnotes[2]
 
 
-def test_what_ifs_say_what_they_save() -> None:
+def test_what_ifs_have_saved_bytes() -> None:
     report = memory("agg_v1")
     heap = report.summary["heap_estimate_bytes"]
     changes = {row["change"]: row for row in table(report, "what_ifs")}
@@ -160,7 +160,7 @@ def test_what_ifs_say_what_they_save() -> None:
         ("trouble_complete_mode", 85, "that they are leftovers is inferred"),
     ],
 )
-def test_what_leftovers_take_would_be_saved(case: str, rows: int, how: str) -> None:
+def test_what_if_of_removed_leftovers(case: str, rows: int, how: str) -> None:
     (row,) = (row for row in table(memory(case), "what_ifs") if "leftover" in str(row["change"]))
     assert row["change"] == f"{rows} leftover rows removed"
     assert row["how"].endswith(how)
@@ -169,7 +169,7 @@ def test_what_leftovers_take_would_be_saved(case: str, rows: int, how: str) -> N
     assert row["saved_bytes"] == sum(item["heap_bytes"] for item in table_of.rows)
 
 
-def test_a_session_window_has_prefixes() -> None:
+def test_heap_of_a_session_window_has_prefixes() -> None:
     (row,) = table(memory("session_window"), "heap")
     assert row["prefixes"] > 0
     (row,) = table(memory("agg_update"), "heap")
@@ -178,7 +178,7 @@ def test_a_session_window_has_prefixes() -> None:
     assert row["total"] == sum(row[part] for part in parts)
 
 
-def test_larger_heaps_have_larger_objects() -> None:
+def test_heap_of_32_gib_has_larger_objects() -> None:
     small, large = (memory("agg_update", heap=gib << 30) for gib in (31, 33))
     assert small.summary["heap_estimate_bytes"] < large.summary["heap_estimate_bytes"]
 
@@ -195,7 +195,7 @@ def test_larger_heaps_have_larger_objects() -> None:
         ("2.4.8", "2.4.0"),
     ],
 )
-def test_spark_is_told_from_what_it_records(release: str, messages: str) -> None:
+def test_spark_release_is_inferred_from_the_checkpoint(release: str, messages: str) -> None:
     from inspector.discovery.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(str(FIXTURES / release / "agg_update" / "checkpoint"))
@@ -204,14 +204,14 @@ def test_spark_is_told_from_what_it_records(release: str, messages: str) -> None
     assert f"Spark {messages[:3]} or later" in footnote
 
 
-def test_the_spark_that_is_given_is_named() -> None:
+def test_spark_option_is_named_in_a_footnote() -> None:
     footnote = memory("agg_update", spark="3.5.9").footnotes[-1]
     assert "Spark 3.5.9, as given" in footnote
     with pytest.raises(CheckpointError, match="Spark version 'foo', expected one such as"):
         memory("agg_update", spark="foo")
 
 
-def test_without_wrappers_values_are_smaller() -> None:
+def test_value_wrappers_exist_since_spark_4() -> None:
     old, new = (memory("agg_update", spark=spark) for spark in ("3.5.9", "4.3.0"))
     (before,), (after,) = table(old, "heap"), table(new, "heap")
     assert (before["wrappers"], after["wrappers"] % 16) == (0, 0)
@@ -221,7 +221,7 @@ def test_without_wrappers_values_are_smaller() -> None:
 # --- command line --------------------------------------------------------------------------------
 
 
-def test_options_reach_the_model() -> None:
+def test_memory_options_change_the_report() -> None:
     path = checkpoint_of("agg_update")
     usual = run("memory", path, "-o", "json").json
     json = run(
@@ -235,23 +235,23 @@ def test_options_reach_the_model() -> None:
     assert large["summary"]["heap_estimate_bytes"] > usual["summary"]["heap_estimate_bytes"]
 
 
-def test_a_size_that_is_none_is_a_usage_error() -> None:
+def test_invalid_heap_size_is_a_usage_error() -> None:
     assert run("memory", checkpoint_of("agg_update"), "--heap", "lots").code == 2
 
 
-def test_a_spark_that_is_none_is_a_usage_error() -> None:
+def test_invalid_spark_release_is_a_usage_error() -> None:
     outcome = run("memory", checkpoint_of("agg_update"), "--spark", "foo")
     assert outcome.code == 2
     assert "Spark version 'foo', expected one such as 4.3.0" in outcome.err
 
 
-def test_more_than_all_of_a_heap_is_a_usage_error() -> None:
+def test_state_percent_above_100_is_a_usage_error() -> None:
     path = checkpoint_of("agg_update")
     assert run("memory", path, "--heap", "8GiB", "--state-percent", "101").code == 2
     assert run("memory", path, "--heap", "8GiB", "--state-percent", "100").code == 0
 
 
-def test_estimates_of_the_summary_are_rounded_to_units() -> None:
+def test_summary_rounds_estimates_to_units() -> None:
     out = run("memory", checkpoint_of("agg_update")).out
     assert "~58.0 KiB\n" in out
     assert "bytes)" not in out.split("size ladder")[0]

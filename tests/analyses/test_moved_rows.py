@@ -79,7 +79,7 @@ def rows_files(root: Path) -> dict[str, bytes]:
         ("agg_update", {"partitions": 3, "provider": "rocksdb"}),
     ],
 )
-def test_source_is_read_once_for_the_same_files(
+def test_spark_engine_reads_the_source_once_and_writes_equal_files(
     case: str, words: dict[str, Any], engine: SortingEngine, tmp_path: Path
 ) -> None:
     root, moved, here = checkpoint(case), tmp_path / "moved", tmp_path / "here"
@@ -96,7 +96,7 @@ def test_source_is_read_once_for_the_same_files(
 
 @pytest.mark.parametrize("plan", [False, True])
 @pytest.mark.parametrize("words", [{"partitions": 3}, {"provider": "rocksdb"}])
-def test_leftovers_are_evicted_in_one_reading(
+def test_spark_engine_evicts_leftovers_in_one_reading(
     plan: bool, words: dict[str, Any], engine: SortingEngine, tmp_path: Path
 ) -> None:
     words = words | {"evict": "leftovers", "plan": plan}
@@ -108,7 +108,9 @@ def test_leftovers_are_evicted_in_one_reading(
     assert rows_files(tmp_path / "moved") == rows_files(tmp_path / "here")
 
 
-def test_rows_that_are_named_are_looked_for_first(engine: SortingEngine, tmp_path: Path) -> None:
+def test_named_keys_are_searched_before_rows_are_moved(
+    engine: SortingEngine, tmp_path: Path
+) -> None:
     root = checkpoint("fmgws_event_ignore")
     row = next(iter(api.rows(str(root), Options(redact=Redact.NONE)).primary.rows))
     key = tuple(f"{name}={value}" for name, value in row["key"].items())
@@ -119,9 +121,7 @@ def test_rows_that_are_named_are_looked_for_first(engine: SortingEngine, tmp_pat
 
 
 @pytest.mark.usefixtures("no_writing")
-def test_nothing_to_evict_is_known_before_rows_are_moved(
-    engine: SortingEngine, tmp_path: Path
-) -> None:
+def test_nothing_to_evict_moves_no_rows(engine: SortingEngine, tmp_path: Path) -> None:
     report = copy(checkpoint("agg_update"), tmp_path / "copy", partitions=3, evict="leftovers")
     assert SENT not in engine.functions
     assert report.nothing_done
@@ -129,7 +129,7 @@ def test_nothing_to_evict_is_known_before_rows_are_moved(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_leftovers_that_are_gone_give_the_copy_up(
+def test_leftovers_missing_in_the_tasks_discard_the_copy(
     engine: SortingEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The audit has counted leftovers, and the tasks find none."""
@@ -191,7 +191,7 @@ def test_values_that_cannot_be_converted_stop_all_writers(
     assert "cannot be converted to format 2: a row that is too short" in message
 
 
-def test_lost_parcels_give_the_copy_up(engine: SortingEngine, tmp_path: Path) -> None:
+def test_lost_parcels_discard_the_copy(engine: SortingEngine, tmp_path: Path) -> None:
     engine.lost_targets = {1}
     message = refusal(checkpoint("agg_update"), tmp_path, SourceNotWholeError, partitions=3)
     assert "the rows that were written are not those that were read" in message

@@ -63,7 +63,7 @@ def rows_of(root: Path, **options: Any) -> list[Mapping[str, Any]]:
     return list(api.offsets(str(root), **options).primary.rows)
 
 
-def test_one_row_for_each_batch_and_source(kafka: Path) -> None:
+def test_offsets_have_a_row_for_each_batch_and_source(kafka: Path) -> None:
     rows = rows_of(kafka)
     assert [
         (row["batch_id"], row["start"], row["end"], row["records"], row["committed"])
@@ -78,7 +78,7 @@ def test_one_row_for_each_batch_and_source(kafka: Path) -> None:
     assert rows[0]["batch_timestamp_ms"] == TIME_MS + 3000
 
 
-def test_one_row_for_each_partition(kafka: Path) -> None:
+def test_offsets_by_partition(kafka: Path) -> None:
     rows = rows_of(kafka, by="partition", batch=2)
     assert [(r["partition"], r["start"], r["end"], r["records"]) for r in rows] == [
         ("orders:0", "20", "30", 10),
@@ -86,13 +86,13 @@ def test_one_row_for_each_partition(kafka: Path) -> None:
     ]
 
 
-def test_one_batch_shows_the_whole_offset(kafka: Path) -> None:
+def test_batch_option_shows_the_whole_offset(kafka: Path) -> None:
     (row,) = rows_of(kafka, batch=1)
     assert json.loads(row["offset"]) == {"orders": {"0": 20, "1": 10}}
 
 
 @pytest.mark.parametrize("at", ["2023-11-14T22:13:22.500Z", str(TIME_MS + 2999)])
-def test_newest_batch_at_a_time(kafka: Path, at: str) -> None:
+def test_at_option_finds_the_newest_batch(kafka: Path, at: str) -> None:
     assert [row["batch_id"] for row in rows_of(kafka, moment=at)] == [2]
 
 
@@ -108,7 +108,9 @@ def test_newest_batch_at_a_time(kafka: Path, at: str) -> None:
         ({"form": "starting-offsets", "by": "partition"}, "--as prints one option"),
     ],
 )
-def test_what_is_not_there_is_an_error(kafka: Path, options: dict[str, Any], message: str) -> None:
+def test_invalid_offsets_options_are_errors(
+    kafka: Path, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(CheckpointError, match=message):
         api.offsets(str(kafka), **options)
 
@@ -155,7 +157,7 @@ def test_table_version_that_two_batches_read(tmp_path: Path) -> None:
     assert [row["partition"] for row in versions] == ["version 3", "version 4", "version 5"]
 
 
-def test_snapshot_of_iceberg(tmp_path: Path) -> None:
+def test_iceberg_snapshot_is_found_by_its_id(tmp_path: Path) -> None:
     lines = [
         json.dumps({"version": 1, "snapshot_id": number, "position": 2, "scan_all_files": False})
         for number in (900, 17, 17)
@@ -216,7 +218,7 @@ def test_batch_that_read_a_file(files: Path, name: str, expected: tuple[str, int
     assert [row["answer"] for row in rows_of(files, find="x.json")] == ["absent"]
 
 
-def test_lost_entry_makes_the_number_of_files_unknown(files: Path) -> None:
+def test_lost_compact_entry_makes_the_number_of_files_unknown(files: Path) -> None:
     (files / "sources" / "0" / "2.compact").unlink()
     assert [row["files"] for row in rows_of(files)] == [1, 0, None, None]
 
@@ -276,7 +278,7 @@ def test_starting_offsets_of_kafka(kafka: Path) -> None:
     assert "--batch 3" in report.notes[0]
 
 
-def test_damaged_state_is_no_problem(tmp_path: Path) -> None:
+def test_damaged_state_is_no_problem_of_offsets(tmp_path: Path) -> None:
     root = copy_of("agg_update", tmp_path)
     for delta_file in (root / "state").rglob("3.delta"):
         delta_file.unlink()
@@ -285,7 +287,7 @@ def test_damaged_state_is_no_problem(tmp_path: Path) -> None:
         assert (done.code, done.json["problems"]) == (0, [])
 
 
-def test_files_that_were_read_are_listed(files: Path) -> None:
+def test_starting_offsets_of_a_file_source_list_the_files(files: Path) -> None:
     report = api.offsets(str(files), form="starting-offsets", batch=1)
     (option,) = report.primary.rows
     assert (option["option"], option["delivery"]) == (None, "at least once")
@@ -298,7 +300,7 @@ def test_files_that_were_read_are_listed(files: Path) -> None:
     assert any("Only 2 of 5 files that were read are shown" in note for note in report.notes)
 
 
-def test_state_that_is_lost_is_named() -> None:
+def test_starting_offsets_of_a_stateful_query_warn_of_lost_state() -> None:
     report = api.offsets(str(STATEFUL), form="starting-offsets")
     assert any("state" in note and "is lost" in note for note in report.notes)
 
@@ -352,14 +354,14 @@ def test_source_and_limit_narrow_the_rows(tmp_path: Path) -> None:
     assert len(rows_of(root, limit=3)) == 3
 
 
-def test_every_format_and_arrow(kafka: Path) -> None:
+def test_offsets_in_every_format_and_arrow(kafka: Path) -> None:
     for output in ("table", "json", "ndjson", "csv", "markdown", "html"):
         assert run("offsets", kafka, "-o", output).code == 0
     table = api.offsets(str(kafka)).to_arrow()
     assert table.column("records").to_pylist() == [15, 15, 15, 6]
 
 
-def test_unreadable_entry_is_a_problem(kafka: Path) -> None:
+def test_unreadable_offset_log_entry_is_a_problem(kafka: Path) -> None:
     (kafka / "offsets" / "2").write_bytes(b"v1\n{")
     report = api.offsets(str(kafka))
     rows = list(report.primary.rows)
@@ -376,7 +378,7 @@ def test_unreadable_entry_is_a_problem(kafka: Path) -> None:
     ),
     st.sampled_from(["", "0", "orders:0@1", "a.json", "@", "1:1"]),
 )
-def test_any_lines_give_rows_or_problems(lines: list[str], sought: str) -> None:
+def test_any_offset_lines_give_rows_or_problems(lines: list[str], sought: str) -> None:
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as folder:
@@ -385,7 +387,7 @@ def test_any_lines_give_rows_or_problems(lines: list[str], sought: str) -> None:
             list(api.offsets(str(root), **options).primary.rows)  # type: ignore[arg-type]
 
 
-def test_event_hubs_begin_where_their_source_says(tmp_path: Path) -> None:
+def test_initial_offsets_of_event_hubs(tmp_path: Path) -> None:
     """Offset log v2 names the provider; the source writes its first numbers as Kafka's does."""
     root = query(tmp_path / "hub", {0: [topic(9)]})
     head = {

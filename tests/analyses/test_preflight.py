@@ -88,7 +88,7 @@ def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", [AGGREGATION, JOIN, ONCE, TRANSFORM, "fmgws_event_ignore"])
-def test_the_same_query_goes_on(case: str) -> None:
+def test_unchanged_query_restarts(case: str) -> None:
     old = checkpoint_of(case)
     report = api.preflight(str(old), str(old))
     bad = [row for row in report.primary.rows if row["verdict"] not in ("ok", "unknown")]
@@ -138,14 +138,14 @@ def twice(fields: Fields) -> Fields:
         (upper_case, "SS436"),
     ],
 )
-def test_a_change_of_the_key(change: Any, rule: str, tmp_path: Path) -> None:
+def test_changed_key_schema(change: Any, rule: str, tmp_path: Path) -> None:
     assert set(lines(checkpoint_of(AGGREGATION), with_fields(copy(tmp_path), key=change))) == {rule}
 
 
 @pytest.mark.parametrize(
     ("change", "rule"), [(renamed, "SS442"), (one_more, "SS440"), (of_int, "SS440")]
 )
-def test_a_change_of_the_value(change: Any, rule: str, tmp_path: Path) -> None:
+def test_changed_value_schema(change: Any, rule: str, tmp_path: Path) -> None:
     new = with_fields(copy(tmp_path), value=change)
     assert set(lines(checkpoint_of(AGGREGATION), new)) == {rule}
 
@@ -153,7 +153,7 @@ def test_a_change_of_the_value(change: Any, rule: str, tmp_path: Path) -> None:
 PAIR = [StructField("min", LONG), StructField("max", LONG)]
 
 
-def test_aggregates_that_change_places_are_silent(tmp_path: Path) -> None:
+def test_swapped_aggregates_are_silent(tmp_path: Path) -> None:
     old = with_fields(copy(tmp_path, name="old"), value=lambda _: PAIR)
     new = with_fields(copy(tmp_path), value=lambda _: PAIR[::-1])
     (line,) = lines(old, new).values()
@@ -161,7 +161,7 @@ def test_aggregates_that_change_places_are_silent(tmp_path: Path) -> None:
     assert (line["old"], line["new"]) == ("min bigint, max bigint", "max bigint, min bigint")
 
 
-def test_last_replaces_what_first_kept(tmp_path: Path) -> None:
+def test_first_replaced_by_last_is_unknown(tmp_path: Path) -> None:
     flag = StructField("valueSet", LONG)
     names = {name: [StructField(name, LONG), flag] for name in ("first", "last")}
     first = with_fields(copy(tmp_path, name="first"), value=lambda _: names["first"])
@@ -174,7 +174,7 @@ def test_last_replaces_what_first_kept(tmp_path: Path) -> None:
     }
 
 
-def test_fields_of_one_name_and_type_are_never_safe(tmp_path: Path) -> None:
+def test_fields_with_equal_name_and_type_are_unknown(tmp_path: Path) -> None:
     old = with_fields(copy(tmp_path, name="old"), value=lambda _: [PAIR[0], PAIR[0]])
     new = with_fields(copy(tmp_path), value=lambda _: [PAIR[0], PAIR[0]])
     (line,) = lines(old, new).values()
@@ -182,12 +182,12 @@ def test_fields_of_one_name_and_type_are_never_safe(tmp_path: Path) -> None:
     assert "order" in line["what_to_do"]
 
 
-def test_an_expression_that_nothing_names_is_not_known(tmp_path: Path) -> None:
+def test_unnamed_grouping_expression_is_unknown(tmp_path: Path) -> None:
     old, new = (with_fields(copy(tmp_path, name=n), key=expression) for n in ("old", "new"))
     assert set(lines(old, new)) == {"SS433"}
 
 
-def test_a_field_may_become_stricter_and_not_nullable(tmp_path: Path) -> None:
+def test_nullable_field_may_become_not_nullable(tmp_path: Path) -> None:
     strict = with_fields(
         copy(tmp_path, name="strict"), value=lambda _: [StructField("min", LONG, nullable=False)]
     )
@@ -196,7 +196,7 @@ def test_a_field_may_become_stricter_and_not_nullable(tmp_path: Path) -> None:
     assert set(lines(strict, loose)) == {"SS440"}
 
 
-def test_a_serialized_buffer_names_no_function(tmp_path: Path) -> None:
+def test_serialized_buffer_is_unknown(tmp_path: Path) -> None:
     new = with_fields(copy(tmp_path), value=lambda _: [StructField("buf", LONG)])
     assert set(lines(new, new)) == {"SS444"}
 
@@ -211,24 +211,24 @@ def test_a_serialized_buffer_names_no_function(tmp_path: Path) -> None:
         ({"spark.executor.memory": "8g"}, "SS406", "unknown"),
     ],
 )
-def test_a_conf_alone(conf: dict[str, str], rule: str, verdict: str) -> None:
+def test_conf_option_is_ignored_or_unknown(conf: dict[str, str], rule: str, verdict: str) -> None:
     (line,) = lines(checkpoint_of(AGGREGATION), conf=conf).values()
     assert (line["rule"], line["verdict"]) == (rule, verdict)
     assert line["new"] == next(iter(conf.values()))
 
 
-def test_a_conf_that_the_state_does_not_depend_on_is_free() -> None:
+def test_conf_without_effect_on_state_has_no_line() -> None:
     conf = {"spark.sql.streaming.minBatchesToRetain": "7"}
     assert not lines(checkpoint_of(AGGREGATION), conf=conf)
 
 
-def test_a_conf_that_an_older_release_did_not_record_has_the_old_default() -> None:
+def test_unrecorded_conf_has_the_default_of_the_old_release() -> None:
     old = Path(str(checkpoint_of(AGGREGATION)).replace("4.3.0", "3.5.9"))
     conf = {"spark.sql.streaming.stateStore.rowChecksum.enabled": "true"}
     assert set(lines(old, conf=conf)) == {"SS404", "SS505"}
 
 
-def test_another_number_of_sources_is_refused_in_the_words_of_spark(tmp_path: Path) -> None:
+def test_different_number_of_sources_is_refused(tmp_path: Path) -> None:
     new = copy(tmp_path)
     edit_offsets(new, lambda texts: [*texts, "0"])
     (line,) = lines(checkpoint_of(AGGREGATION), new).values()
@@ -237,14 +237,14 @@ def test_another_number_of_sources_is_refused_in_the_words_of_spark(tmp_path: Pa
     assert (line["old"][:2], line["new"][:2]) == ("1:", "2:")
 
 
-def test_another_kind_of_source_is_seen_by_its_offset(tmp_path: Path) -> None:
+def test_different_kind_of_source_is_recognized_by_its_offset(tmp_path: Path) -> None:
     new = copy(tmp_path)
     edit_offsets(new, lambda texts: [*texts[:2], '{"logOffset":3}'])
     (line,) = lines(checkpoint_of(AGGREGATION), new).values()
     assert (line["rule"], line["new"]) == ("SS412", "files")
 
 
-def test_topics_that_are_others_have_to_be_checked(tmp_path: Path) -> None:
+def test_different_kafka_topics_are_reported(tmp_path: Path) -> None:
     old, new = copy(tmp_path, name="old"), copy(tmp_path)
     edit_offsets(old, lambda texts: [*texts[:2], '{"orders":{"0":7}}'])
     edit_offsets(new, lambda texts: [*texts[:2], '{"orders_test":{"0":7}}'])
@@ -252,7 +252,7 @@ def test_topics_that_are_others_have_to_be_checked(tmp_path: Path) -> None:
     assert (line["rule"], line["old"]) == ("SS416", "Kafka topics of orders")
 
 
-def test_operators_are_compared_where_the_release_does(tmp_path: Path) -> None:
+def test_operators_are_compared_as_the_release_compares_them(tmp_path: Path) -> None:
     old, new = checkpoint_of(AGGREGATION), checkpoint_of(ONCE)
     assert "SS421" in lines(old, new)
     assert "SS422" in lines(old, new, to_spark="3.5")
@@ -261,7 +261,7 @@ def test_operators_are_compared_where_the_release_does(tmp_path: Path) -> None:
     assert "SS423" in lines(tmp_path / "old", new)
 
 
-def test_what_is_wrong_with_the_old_checkpoint_is_said(tmp_path: Path) -> None:
+def test_damage_of_the_old_checkpoint_is_reported(tmp_path: Path) -> None:
     old = copy(tmp_path, name="old")
     (old / "metadata").unlink()
     newest = max(int(file.stem) for file in (old / "state/0/0").glob("*.delta"))
@@ -271,14 +271,14 @@ def test_what_is_wrong_with_the_old_checkpoint_is_said(tmp_path: Path) -> None:
     assert f"lacks {newest}.delta" in result["SS481"]["spark"]
 
 
-def test_a_batch_without_commit_runs_again_with_its_offsets() -> None:
+def test_uncommitted_batch_runs_again_with_its_offsets() -> None:
     report = api.preflight(str(checkpoint_of("uncommitted")))
     (line,) = [row for row in report.primary.rows if row["rule"] == "SS483"]
     assert line["verdict"] == "ok"
     assert "runs again, up to the offsets" in line["spark"]
 
 
-def test_a_moved_transform_with_state_names_schemas_that_are_elsewhere() -> None:
+def test_moved_transform_with_state_has_schemas_elsewhere() -> None:
     assert "SS489" in lines(checkpoint_of(TRANSFORM))
 
 
@@ -293,7 +293,7 @@ def test_snapshots_of_spark_4_0_are_refused_by_later_releases(tmp_path: Path) ->
     assert "SS499" not in lines(old, to_spark="4.0")
 
 
-def test_modes_and_variables_are_compared() -> None:
+def test_transform_with_state_modes_are_compared() -> None:
     result = lines(checkpoint_of(TRANSFORM), checkpoint_of("rocksdb_tws_pandas_event"))
     assert result["SS460"]["spark"].startswith("STATE_STORE_INVALID_CONFIG_AFTER_RESTART")
 
@@ -308,13 +308,13 @@ def test_release_without_older_snapshots_refuses_a_snapshot_without_manifest(
     assert "SS481" not in lines(root, to_spark="4.2")
 
 
-def test_a_release_that_no_rule_knows_is_an_error() -> None:
+def test_unknown_release_is_an_error() -> None:
     with pytest.raises(CheckpointError, match="expected one that the rules know"):
         api.preflight(str(checkpoint_of(AGGREGATION)), to_spark="4.9")
     assert run("preflight", checkpoint_of(AGGREGATION), "--to-spark", "4.9").code == 2
 
 
-def test_an_older_release_may_not_know_what_the_checkpoint_has() -> None:
+def test_older_release_may_not_read_the_checkpoint() -> None:
     result = lines(checkpoint_of(AGGREGATION), to_spark="4.1")
     assert result["SS492"]["old"] == "4.3 or later"
     named = checkpoint_of("named_source")
@@ -349,7 +349,7 @@ def verdict_of(old: Path, new: Path, before: Path) -> tuple[str, set[str]]:
     return str(report.summary["verdict"]), {str(row["rule"]) for row in report.primary.rows}
 
 
-def test_logic_that_no_file_shows_is_never_said_to_be_right() -> None:
+def test_query_logic_is_unknown_without_a_rehearsal() -> None:
     old = checkpoint_of(AGGREGATION)
     report = api.preflight(str(old), str(old))
     assert report.summary["verdict"] == "unknown"
@@ -359,7 +359,7 @@ def test_logic_that_no_file_shows_is_never_said_to_be_right() -> None:
 
 
 @pytest.mark.parametrize("case", [AGGREGATION, JOIN, ONCE, "fmgws_event_ignore"])
-def test_the_same_state_of_the_same_rows_is_right(case: str) -> None:
+def test_equal_state_after_equal_input_is_ok(case: str) -> None:
     old = checkpoint_of(case)
     verdict, rules = verdict_of(old, old, old)
     # Both sources of the join have offsets that do not tell them apart.
@@ -369,7 +369,7 @@ def test_the_same_state_of_the_same_rows_is_right(case: str) -> None:
     )
 
 
-def test_another_state_of_the_same_rows_is_silent(tmp_path: Path) -> None:
+def test_different_state_after_equal_input_is_silent(tmp_path: Path) -> None:
     old = checkpoint_of(AGGREGATION)
     new = with_watermark(with_less_state(copy(tmp_path)), 7)
     before = with_watermark(copy(tmp_path, name="before"), 7)
@@ -381,7 +381,7 @@ def test_another_state_of_the_same_rows_is_silent(tmp_path: Path) -> None:
     assert run("preflight", old, new, "--before", before).code == 1
 
 
-def test_what_schemas_leave_open_is_decided_by_the_state(tmp_path: Path) -> None:
+def test_equal_state_decides_unknown_schema_lines(tmp_path: Path) -> None:
     old = with_fields(copy(tmp_path, name="old"), key=expression)
     assert "SS433" in lines(old, old)
     assert verdict_of(old, old, old)[0] == "ok"
@@ -391,7 +391,7 @@ def test_what_schemas_leave_open_is_decided_by_the_state(tmp_path: Path) -> None
     assert verdict_of(sums, sums, sums)[0] == "ok"  # count and sum differ in some row
 
 
-def test_fields_that_no_row_tells_apart_are_not_decided() -> None:
+def test_indistinct_fields_are_not_decided_by_equal_state() -> None:
     side = Side(Opened.start(str(checkpoint_of(AGGREGATION)), None).checkpoint, ())
     store = (0, "default")
     line = Line("value", rule_of("value-alike", "4.3"), operator_id=0, store_name="default")
@@ -402,7 +402,7 @@ def test_fields_that_no_row_tells_apart_are_not_decided() -> None:
     assert not equal.decides(replace(line, rule=rule_of("value-replaced", "4.3")))
 
 
-def test_states_that_show_nothing_are_said_to(tmp_path: Path) -> None:
+def test_incomparable_states_are_unknown(tmp_path: Path) -> None:
     old = checkpoint_of(AGGREGATION)
     assert "SS498" in verdict_of(old, old, checkpoint_of(ONCE))[1]
     moved = with_watermark(copy(tmp_path), 7)
@@ -414,7 +414,7 @@ def test_states_that_show_nothing_are_said_to(tmp_path: Path) -> None:
     assert run("preflight", old, "--before", old).code == 2
 
 
-def test_times_of_the_clock_are_no_other_state() -> None:
+def test_processing_time_timers_are_compared_without_clock() -> None:
     values = [{"groupState": 1, "timeoutTimestamp": at} for at in (5, 9, -1)]
     settled = [_without_clock(value, "default") for value in values]
     assert settled[0] == settled[1] != settled[2]
@@ -423,7 +423,7 @@ def test_times_of_the_clock_are_no_other_state() -> None:
     assert settled[0] == settled[1] == [{"user": 7}]
 
 
-def test_exit_codes_follow_the_gate(tmp_path: Path) -> None:
+def test_exit_codes_of_preflight(tmp_path: Path) -> None:
     old = checkpoint_of(AGGREGATION)
     silent = with_fields(copy(tmp_path), value=renamed)
     assert run("preflight", old, old).code == 0
@@ -450,7 +450,7 @@ def test_every_format_has_the_verdict(tmp_path: Path) -> None:
     assert failed == ["SS442 aggregate replaced by another"]
 
 
-def test_an_open_checkpoint_has_the_method() -> None:
+def test_open_checkpoint_has_the_method_preflight() -> None:
     opened = api.open_checkpoint(str(checkpoint_of(AGGREGATION)))
     report = opened.preflight(conf={"spark.sql.shuffle.partitions": "400"})
     assert report.summary["verdict"] == "ignored"

@@ -85,24 +85,24 @@ def verdict(old: str, new: str) -> tuple[str, dict[str, str]]:
     return str(report.summary["verdict"]), lines
 
 
-def test_the_same_query_rehearsed_in_full_is_ok(tmp_path: Path) -> None:
+def test_equal_rehearsals_are_ok(tmp_path: Path) -> None:
     old, new = (rehearsal(tmp_path / name, FULL) for name in ("old", "new"))
     assert verdict(old, new) == ("ok", {})
 
 
-def test_another_timer_by_event_time_is_silent(tmp_path: Path) -> None:
+def test_different_event_time_timer_is_silent(tmp_path: Path) -> None:
     old = rehearsal(tmp_path / "old", {1: FIRST, 2: AGAIN})
     new = rehearsal(tmp_path / "new", {1: FIRST, 2: [put(A, EVENT + 80_000, visits=2)]})
     assert verdict(old, new) == ("silent", {"SS497": "1 keys differ"})
 
 
-def test_another_timer_is_seen_where_it_has_fired_at_the_end(tmp_path: Path) -> None:
+def test_different_timer_is_found_after_it_has_fired(tmp_path: Path) -> None:
     old = rehearsal(tmp_path / "old", FULL)
     new = rehearsal(tmp_path / "new", {**FULL, 1: [FIRST[0], put(B, EVENT + 61_000)]})
     assert verdict(old, new) == ("silent", {"SS497": "1 keys differ"})
 
 
-def test_another_value_of_existing_state_is_seen_where_it_is_gone_at_the_end(
+def test_different_value_is_found_after_its_key_was_removed(
     tmp_path: Path,
 ) -> None:
     old = rehearsal(tmp_path / "old", FULL)
@@ -110,7 +110,7 @@ def test_another_value_of_existing_state_is_seen_where_it_is_gone_at_the_end(
     assert verdict(old, new) == ("silent", {"SS497": "1 keys differ"})
 
 
-def test_timers_by_processing_time_are_compared_by_their_timeout(tmp_path: Path) -> None:
+def test_processing_time_timers_are_compared_by_their_timeout(tmp_path: Path) -> None:
     sides = []
     for name, delay, start in (
         ("old", 15_000, NOW),
@@ -128,7 +128,7 @@ def test_timers_by_processing_time_are_compared_by_their_timeout(tmp_path: Path)
     assert verdict(sides[0], without)[0] == "silent"
 
 
-def test_timers_of_an_unknown_clock_that_differ_are_unknown(tmp_path: Path) -> None:
+def test_different_timers_of_an_unknown_clock_are_unknown(tmp_path: Path) -> None:
     # The event time is that of the wall clock, so that the timers may follow either.
     marks = (0, NOW - 5000, NOW - 5000, NOW - 5000)
     sides = [
@@ -142,7 +142,7 @@ def test_timers_of_an_unknown_clock_that_differ_are_unknown(tmp_path: Path) -> N
     assert "SS498" not in verdict(sides[0], sides[0])[1]
 
 
-def test_state_that_no_batch_reads_back_is_unknown(tmp_path: Path) -> None:
+def test_state_not_read_back_by_a_batch_is_unknown(tmp_path: Path) -> None:
     old, new = (rehearsal(tmp_path / name, {1: FIRST, 4: FIRED}) for name in ("old", "new"))
     report = api.preflight(old, new, before=old)
     (line,) = [row for row in report.primary.rows if row["verdict"] != "ok"]
@@ -155,12 +155,12 @@ def test_timers_that_never_fire_are_unknown(tmp_path: Path) -> None:
     assert verdict(old, new) == ("unknown", {"SS458": "None"})
 
 
-def test_a_timer_that_fires_and_leaves_the_state_has_fired(tmp_path: Path) -> None:
+def test_timer_that_fires_and_keeps_the_key_is_ok(tmp_path: Path) -> None:
     old = rehearsal(tmp_path / "old", {1: FIRST, 2: AGAIN})
     assert verdict(old, old) == ("ok", {})
 
 
-def test_a_function_without_timers_needs_no_time_jump(tmp_path: Path) -> None:
+def test_function_without_timers_needs_no_time_jump(tmp_path: Path) -> None:
     deltas = {1: [put(A, -1)], 2: [put(A, -1, visits=2)]}
     old = rehearsal(tmp_path / "old", deltas, watermarks=(0,) * 4)
     assert verdict(old, old) == ("ok", {})
@@ -180,18 +180,18 @@ def test_a_function_without_timers_needs_no_time_jump(tmp_path: Path) -> None:
         ("rocksdb_fmgws_event_ignore", "ok"),
     ],
 )
-def test_a_fixture_with_many_batches_shows_all(case: str, result: str) -> None:
+def test_fixture_with_many_batches_covers_everything(case: str, result: str) -> None:
     old = str(checkpoint_of(case))
     assert verdict(old, old)[0] == result
 
 
 @pytest.mark.parametrize("case", ["rocksdb_tws_event", "rocksdb_tws_pandas_event"])
-def test_timers_of_a_processor_fire_and_its_state_is_read(case: str) -> None:
+def test_processor_with_timers_and_state_is_covered(case: str) -> None:
     old = str(checkpoint_of(case))
     assert not {"SS457", "SS458"} & verdict(old, old)[1].keys()
 
 
-def test_versions_are_paired_by_the_inputs_that_they_have_read(tmp_path: Path) -> None:
+def test_versions_are_paired_by_source_offsets(tmp_path: Path) -> None:
     def opened(name: str, sources: Sequence[int]) -> Opened:
         return Opened.start(rehearsal(tmp_path / name, {}, sources, (0,) * len(sources)), None)
 
@@ -203,7 +203,7 @@ def test_versions_are_paired_by_the_inputs_that_they_have_read(tmp_path: Path) -
     assert compared_versions(plain, fewer) == [(3, 2)]
 
 
-def test_the_clock_of_timers(tmp_path: Path) -> None:
+def test_timer_clock_is_inferred_from_timeouts(tmp_path: Path) -> None:
     event = Opened.start(rehearsal(tmp_path / "event", FULL), None).checkpoint
     assert timer_clock(event, [EVENT + 1, NOW + 5]) is TimeoutKind.EVENT_TIME
     assert timer_clock(event, [NOW + 5]) is TimeoutKind.PROCESSING_TIME
@@ -212,7 +212,7 @@ def test_the_clock_of_timers(tmp_path: Path) -> None:
     assert timer_clock(recent, [NOW + 5]) is None
 
 
-def test_code_of_the_user() -> None:
+def test_operators_with_user_code() -> None:
     def of(case: str) -> bool:
         (operator,) = Opened.start(str(checkpoint_of(case)), None).checkpoint.query
         return has_user_code(operator)
@@ -229,12 +229,12 @@ def test_code_of_the_user() -> None:
         lambda of: st.lists(of) | st.dictionaries(st.sampled_from(["timeoutTimestamp", "k"]), of),
     )
 )
-def test_any_value_has_a_timer_or_none(value: object) -> None:
+def test_timeout_of_any_value(value: object) -> None:
     timer = timeout_ms(value)
     assert timer is None or timer > 0
 
 
-def test_the_first_line_says_what_spark_does(tmp_path: Path) -> None:
+def test_first_line_has_the_verdict_on_the_restart(tmp_path: Path) -> None:
     def first_lines(*args: str | Path) -> str:
         return " ".join(run("preflight", *args, "--wide").out.split("checkpoint  ")[0].split())
 
@@ -253,7 +253,7 @@ def test_the_first_line_says_what_spark_does(tmp_path: Path) -> None:
     assert "Spark will start, and its results will be wrong" in silent
 
 
-def test_a_refused_key_is_named_by_its_columns(tmp_path: Path) -> None:
+def test_refused_key_schema_names_its_columns(tmp_path: Path) -> None:
     old = rehearsal(tmp_path / "old", FULL)
     new = Path(rehearsal(tmp_path / "new", FULL))
     write_schema(new / "state" / "0" / "0", GROUP_STATE, GROUP_STATE)
@@ -263,12 +263,12 @@ def test_a_refused_key_is_named_by_its_columns(tmp_path: Path) -> None:
     assert "raises STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE" in out
 
 
-def test_names_of_columns() -> None:
+def test_column_names_of_a_ddl_schema() -> None:
     text = "window struct<start: timestamp, end: timestamp>, user string, n decimal(10,2)"
     assert _names_of(text) == "window, user, n"
 
 
-def test_a_store_that_only_the_old_query_has_is_no_other_state(tmp_path: Path) -> None:
+def test_store_of_the_old_query_alone_is_not_compared(tmp_path: Path) -> None:
     old, new = (rehearsal(tmp_path / name, FULL) for name in ("old", "new"))
     extra = Path(old) / "state" / "0" / "0" / "removed"
     write_store(extra, {1: [put(A, -1)], 2: [], 3: [], 4: []})
@@ -301,29 +301,29 @@ def open_range(*versions: Mapping[str, tuple[object, object]]) -> Distances | No
     return coverage_of(checkpoint, snapshots, {}).open_ranges.get(0)
 
 
-def test_time_range_that_rows_bound_to_a_millisecond_is_exact() -> None:
+def test_join_time_range_bounded_to_a_millisecond_is_exact() -> None:
     # Watermarks of the fixture in versions 5 and 6: second 27.6 and second 37.6.
     first = join_rows(a=10, b=10.001)
     assert open_range(first, first, join_rows(b=10.001)) is None
     assert open_range(first, first, {}) == (17_600, 27_599)
 
 
-def test_time_range_that_rows_bound_to_a_tenth_is_open() -> None:
+def test_join_time_range_bounded_to_a_second_is_open() -> None:
     first = join_rows(a=10, b=11)
     assert open_range(first, first, join_rows(b=11)) == (26_600, 27_600)
 
 
-def test_time_range_that_every_row_leaves_in_one_jump_is_open() -> None:
+def test_join_time_range_is_open_if_all_rows_expire_at_once() -> None:
     assert open_range(join_rows(a=1), {}) == (None, 26_600)
 
 
-def test_time_range_without_evicted_rows_is_open_unless_they_stay_for_a_day() -> None:
+def test_join_time_range_without_expired_rows() -> None:
     assert open_range(join_rows(a=1), join_rows(a=1)) == (26_600, None)
     old = join_rows(a=-86_400)
     assert open_range(old, old) is None
 
 
-def test_recorded_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
+def test_recorded_join_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
     roots = [tmp_path / name for name in ("before", "new")]
     for root in roots:
         shutil.copytree(checkpoint_of("join_left_outer"), root)
@@ -346,7 +346,7 @@ def test_recorded_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
     assert _same_rows(*runs).open_ranges
 
 
-def test_ttl_is_compared_by_its_distance_from_the_batch() -> None:
+def test_ttl_is_compared_relative_to_the_batch_clock() -> None:
     checkpoint = Opened.start(str(checkpoint_of("rocksdb_tws_pandas_processing")), None).checkpoint
     start = 1_704_067_200_000
 
@@ -376,7 +376,7 @@ def test_ttl_is_compared_by_its_distance_from_the_batch() -> None:
     assert ttls(2) != ttls(1)
 
 
-def test_open_time_range_is_unknown_with_the_inputs_that_decide_it() -> None:
+def test_open_join_time_range_is_unknown() -> None:
     run_of = Opened.start(str(checkpoint_of("join_left_outer")), None)
     side = Side(run_of.checkpoint, ())
     stores = {(0, "left-keyWithIndexToValue"): 3}

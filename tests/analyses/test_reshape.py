@@ -78,7 +78,7 @@ PLACED = [
 
 
 @pytest.mark.parametrize("case", PLACED)
-def test_families_are_reshaped_and_every_partition_exists(case: str, tmp_path: Path) -> None:
+def test_reshaped_copy_has_every_partition(case: str, tmp_path: Path) -> None:
     root, dest = checkpoint(case), tmp_path / "copy"
     report = api.copy(str(root), str(dest), partitions=5)
     assert report.summary["written"] is True
@@ -96,7 +96,7 @@ def test_families_are_reshaped_and_every_partition_exists(case: str, tmp_path: P
 
 
 @pytest.mark.parametrize("case", ["agg_update", "rocksdb_tws_event", "rocksdb_join_left_outer_v4"])
-def test_reshaping_back_gives_the_first_partitions(case: str, tmp_path: Path) -> None:
+def test_reshaping_back_restores_the_partitions(case: str, tmp_path: Path) -> None:
     def by_partition(root: Path) -> Counter[tuple[Any, ...]]:
         rows = api.rows(str(root), Options(redact=Redact.NONE), raw=True).primary.rows
         columns = ("store_name", "partition_id", "key_hex", "value_hex")
@@ -149,7 +149,7 @@ def test_too_many_partitions_are_refused(tmp_path: Path) -> None:
     assert "expected at most 100,000" in message
 
 
-def test_no_partitions_are_a_usage_error(tmp_path: Path) -> None:
+def test_zero_partitions_are_a_usage_error(tmp_path: Path) -> None:
     outcome = run("copy", checkpoint("agg_update"), tmp_path / "copy", "--partitions", "0")
     assert outcome.code == 2
     assert not (tmp_path / "copy").exists()
@@ -169,7 +169,7 @@ def test_spark_engine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not (tmp_path / "copy").exists()
 
 
-def test_planned_batch_is_run_first(tmp_path: Path) -> None:
+def test_uncommitted_batch_is_not_reshaped(tmp_path: Path) -> None:
     root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "checkpoint"))
     newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
     for path in (root / f"commits/{newest}", root / f"commits/.{newest}.crc"):
@@ -179,7 +179,7 @@ def test_planned_batch_is_run_first(tmp_path: Path) -> None:
     assert "let the query run it" in message
 
 
-def test_row_without_a_known_partition_is_named(
+def test_row_without_a_known_partition_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reshaping, "partition_key", lambda *_: None)
@@ -189,7 +189,9 @@ def test_row_without_a_known_partition_is_named(
     assert "Copy it without --partitions" in message
 
 
-def test_row_in_another_partition_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_in_the_wrong_partition_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The audit before checks other stores than those of timers by time."""
     root = Path(shutil.copytree(checkpoint("rocksdb_tws_event"), tmp_path / "checkpoint"))
     folders = [root / "state/0" / name for name in ("0", "1", "spare")]
@@ -203,7 +205,7 @@ def test_row_in_another_partition_is_named(tmp_path: Path, monkeypatch: pytest.M
     assert "in partition 1" in message or "in partition 0" in message
 
 
-def test_source_in_which_a_file_is_missing_is_not_reshaped(tmp_path: Path) -> None:
+def test_source_with_missing_files_is_not_reshaped(tmp_path: Path) -> None:
     root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "checkpoint"))
     for path in (root / "state/0/1").iterdir():
         if path.is_file():

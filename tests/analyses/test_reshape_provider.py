@@ -75,7 +75,7 @@ TWINS = [
 
 
 @pytest.mark.parametrize("query", TWINS)
-def test_copies_of_one_query_on_both_providers_become_each_other(
+def test_copy_for_each_provider_equals_the_query_on_that_provider(
     query: str, tmp_path: Path
 ) -> None:
     """Spark ran the query on both providers with equal input."""
@@ -96,7 +96,7 @@ def test_copies_of_one_query_on_both_providers_become_each_other(
         assert api.preflight(str(dest)).summary["verdict"] != "refused"
 
 
-def test_copy_for_hdfs_has_no_ids_of_checkpoints(tmp_path: Path) -> None:
+def test_copy_for_hdfs_has_no_checkpoint_ids(tmp_path: Path) -> None:
     root, dest = checkpoint("rocksdb_agg_update_snapshots_format2"), tmp_path / "copy"
     report = api.copy(str(root), str(dest), provider="hdfs")
     commits = [path.read_text() for path in (dest / "commits").glob("[0-9]*")]
@@ -151,7 +151,7 @@ def test_plan_for_another_provider_writes_nothing_and_repeats_its_options(tmp_pa
         ("fmgws_event_ignore", "key.value<k", {"provider": "rocksdb"}),
     ],
 )
-def test_eviction_and_another_form_leave_the_rows_of_the_eviction_alone(
+def test_eviction_with_reshaping_leaves_the_rows_of_the_eviction(
     case: str, where: str, words: dict[str, Any], tmp_path: Path
 ) -> None:
     root, options = str(checkpoint(case)), Options(where=(where,))
@@ -164,7 +164,7 @@ def test_eviction_and_another_form_leave_the_rows_of_the_eviction_alone(
 
 
 @pytest.mark.parametrize("by", ["timeout", "removal"])
-def test_leftovers_are_evicted_from_a_copy_in_another_form(by: Any, tmp_path: Path) -> None:
+def test_leftovers_are_evicted_from_a_reshaped_copy(by: Any, tmp_path: Path) -> None:
     root = str(checkpoint(LEFT))
     alone = api.copy(root, str(tmp_path / "alone"), evict="leftovers", by=by)
     words: dict[str, Any] = {"partitions": 7, "provider": "rocksdb"}
@@ -175,7 +175,7 @@ def test_leftovers_are_evicted_from_a_copy_in_another_form(by: Any, tmp_path: Pa
     assert live_rows(tmp_path / "both") == live_rows(tmp_path / "alone")
 
 
-def test_nothing_is_written_if_there_is_nothing_to_evict(tmp_path: Path) -> None:
+def test_nothing_to_evict_writes_no_copy_for_another_provider(tmp_path: Path) -> None:
     report = api.copy(
         str(checkpoint("fmgws_event_remove")),
         str(tmp_path / "copy"),
@@ -256,7 +256,7 @@ def test_damaged_source_leaves_no_copy_for_another_provider(tmp_path: Path) -> N
     assert not (tmp_path / "copy").exists()
 
 
-def test_copy_with_other_rows_than_its_source_is_given_up(
+def test_copy_with_checksums_that_differ_is_discarded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reshaping, "sums_differ", lambda *_: StoreName(0, "default"))
@@ -267,7 +267,7 @@ def test_copy_with_other_rows_than_its_source_is_given_up(
 
 @pytest.mark.full
 @pytest.mark.parametrize("moment", ["before", "within"])
-def test_kill_at_any_write_leaves_no_copy_in_another_form(moment: str, tmp_path: Path) -> None:
+def test_kill_at_any_write_leaves_no_reshaped_copy(moment: str, tmp_path: Path) -> None:
     root, dest = tmp_path / "source", tmp_path / "copy"
     shutil.copytree(checkpoint(LEFT), root)
     before, old = tree(root), 'evict="leftovers")'

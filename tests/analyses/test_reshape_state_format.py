@@ -39,7 +39,7 @@ def by_key(root: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("release", ["4.3.0", "3.3.4"])
 @pytest.mark.parametrize("case", QUERIES)
-def test_converted_copy_is_as_of_a_query_in_format_2(
+def test_converted_copy_has_the_schema_of_a_query_in_format_2(
     case: str, release: str, tmp_path: Path
 ) -> None:
     """Spark ran the query in both formats with equal input."""
@@ -86,7 +86,7 @@ def test_converted_aggregation_has_the_buffers_of_its_source(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("case", QUERIES)
-def test_conversion_goes_with_partitions_provider_and_back(case: str, tmp_path: Path) -> None:
+def test_conversion_with_new_partitions_and_provider_keeps_rows(case: str, tmp_path: Path) -> None:
     root = checkpoint(case)
     api.copy(str(root), str(tmp_path / "alone"), state_format="2")
     words: dict[str, Any] = {"state_format": "2", "partitions": 5, "provider": "rocksdb"}

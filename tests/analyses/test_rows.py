@@ -50,7 +50,7 @@ def problem(slug: str, path: str | None) -> pa.RecordBatch:
     return batch_of(ROWS, [PLACE | {"kind": "problem", "slug": slug, "message": "m", "path": path}])
 
 
-def test_rows_are_told_with_their_place_and_sizes() -> None:
+def test_row_has_its_partition_version_and_sizes() -> None:
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
     report = rows_report(Subject(checkpoint, 10), [batch(7)], raw=True)
     (result,) = report.primary.rows
@@ -60,7 +60,7 @@ def test_rows_are_told_with_their_place_and_sizes() -> None:
     assert (result["partition_id"], result["version"], result["batch_id"]) == (1, 10, 9)
 
 
-def test_no_batch_is_read_after_the_limit() -> None:
+def test_limit_stops_reading_batches() -> None:
     used = []
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -74,7 +74,7 @@ def test_no_batch_is_read_after_the_limit() -> None:
     assert used == [0, 1]
 
 
-def test_problems_are_kept_and_what_the_listing_told_is_not_told_again() -> None:
+def test_listing_problem_is_reported_once() -> None:
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
     listed = [Problem("missing-version", "m", "/ck", None, StoreId(0, "default", 1), 10)]
     batches = [problem("missing-version", None), problem("truncated", "/ck/1.delta"), batch(1)]
@@ -86,7 +86,7 @@ def test_problems_are_kept_and_what_the_listing_told_is_not_told_again() -> None
     assert report.problems[1].path == "/ck/1.delta"
 
 
-def test_rows_of_the_keys_that_the_options_name() -> None:
+def test_rows_of_named_keys() -> None:
     by_json = api.rows(
         GROUPS,
         api.Options(key='{"value": "lapsed-004"}'),
@@ -133,7 +133,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("output", ["json", "ndjson"])
-def test_values_keep_their_digits_and_names(checkpoint: Path, output: str) -> None:
+def test_json_values_keep_digits_and_field_names(checkpoint: Path, output: str) -> None:
     outcome = run("rows", checkpoint, "-o", output)
     first, second = outcome.rows if output == "json" else outcome.ndjson
     assert list(first) == NAMES
@@ -151,7 +151,7 @@ def test_values_keep_their_digits_and_names(checkpoint: Path, output: str) -> No
 
 
 @pytest.mark.parametrize("output", ["table", "csv", "markdown"])
-def test_two_fields_of_one_name_survive_in_every_format(checkpoint: Path, output: str) -> None:
+def test_duplicate_field_names_are_numbered_in_every_format(checkpoint: Path, output: str) -> None:
     outcome = run("rows", checkpoint, "-o", output)
     assert outcome.code == 0
     result = outcome.out.replace('""', '"').replace("\\", "")
@@ -159,7 +159,7 @@ def test_two_fields_of_one_name_survive_in_every_format(checkpoint: Path, output
     assert '"at": "2024-01-01T00:00:00.123456Z"' in result
 
 
-def test_raw_adds_the_bytes(checkpoint: Path) -> None:
+def test_raw_option_adds_key_and_value_bytes(checkpoint: Path) -> None:
     outcome = run("rows", checkpoint, "--raw", "-o", "ndjson")
     first = outcome.ndjson[0]
     assert list(first) == [*NAMES, "key_hex", "value_hex"]
@@ -171,7 +171,7 @@ def test_raw_adds_the_bytes(checkpoint: Path) -> None:
 
 
 @pytest.mark.parametrize("redact", ["hash", "all"])
-def test_hidden_rows_show_neither_key_nor_value_nor_bytes(checkpoint: Path, redact: str) -> None:
+def test_redacted_rows_have_no_key_value_or_bytes(checkpoint: Path, redact: str) -> None:
     outcome = run("rows", checkpoint, "--raw", "--redact", redact, "-o", "ndjson")
     for result in outcome.ndjson:
         assert result["key_hex"] is result["value_hex"] is None
@@ -180,7 +180,7 @@ def test_hidden_rows_show_neither_key_nor_value_nor_bytes(checkpoint: Path, reda
         assert result["key_bytes"] > 0
 
 
-def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
+def test_control_characters_are_escaped(tmp_path: Path) -> None:
     path = made(tmp_path, ([HOSTILE, AT], [1, Decimal(0), 2, b"", 0.0, [HOSTILE]]))
     for output in ("table", "markdown"):
         outcome = run("rows", path, "-o", output)
@@ -198,7 +198,7 @@ def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
     assert json.loads(line["key"])["user"] == HOSTILE
 
 
-def test_text_that_is_no_utf_8_is_shown_and_breaks_nothing(tmp_path: Path) -> None:
+def test_invalid_utf_8_is_shown_in_every_format(tmp_path: Path) -> None:
     path = made(tmp_path, ([b"\xff\xfe ok", AT], [1, Decimal(0), 2, b"", 0.0, []]))
     for output in ("table", "json", "ndjson", "csv", "markdown"):
         outcome = run("rows", path, "-o", output)
@@ -208,7 +208,9 @@ def test_text_that_is_no_utf_8_is_shown_and_breaks_nothing(tmp_path: Path) -> No
     assert result["key"]["user"].endswith(" ok")
 
 
-def test_colours_are_never_written(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_printed_without_colours(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = run("rows", checkpoint).out
     for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"):
         monkeypatch.setenv(name, "1")
@@ -220,9 +222,7 @@ def test_colours_are_never_written(checkpoint: Path, monkeypatch: pytest.MonkeyP
     ("options", "expected"),
     [((), 100), (("--limit", "0"), 401), (("--limit", "3"), 3)],
 )
-def test_people_get_a_hundred_rows_unless_told_otherwise(
-    options: tuple[str, ...], expected: int
-) -> None:
+def test_table_shows_100_rows_by_default(options: tuple[str, ...], expected: int) -> None:
     outcome = run("rows", checkpoint_of("agg_complete"), *options)
     lines = [line for line in outcome.out.splitlines() if line.startswith("          0  ")]
     assert len(lines) == expected
@@ -232,14 +232,12 @@ def test_people_get_a_hundred_rows_unless_told_otherwise(
     ("options", "expected"),
     [((), 401), (("--limit", "0"), 401), (("--limit", "3"), 3)],
 )
-def test_machines_get_all_rows_unless_told_otherwise(
-    options: tuple[str, ...], expected: int
-) -> None:
+def test_ndjson_has_all_rows_by_default(options: tuple[str, ...], expected: int) -> None:
     outcome = run("rows", checkpoint_of("agg_complete"), "-o", "ndjson", *options)
     assert len(outcome.ndjson) == expected
 
 
-def test_no_rows_and_rows_that_cannot_be_read_look_different(tmp_path: Path) -> None:
+def test_empty_state_and_unreadable_state_differ(tmp_path: Path) -> None:
     empty = made(tmp_path)
     assert "(this version has no rows)" in run("rows", empty).out
     assert run("rows", empty).code == 0
@@ -250,7 +248,7 @@ def test_no_rows_and_rows_that_cannot_be_read_look_different(tmp_path: Path) -> 
     assert broken.err.startswith(f"problem: {empty}/state/0/1/10.delta: byte 0: ")
 
 
-def test_a_version_that_is_gone_is_told_once_for_each_store() -> None:
+def test_missing_version_is_reported_once_for_each_store() -> None:
     path = checkpoint_of("snapshots_cleaned")
     outcome = run("rows", path, "--batch", "0", "-o", "json")
     assert (outcome.code, outcome.rows) == (4, [])
@@ -259,7 +257,7 @@ def test_a_version_that_is_gone_is_told_once_for_each_store() -> None:
     assert {p["problem"] for p in problems} == {"missing-version"}
 
 
-def test_a_snapshot_that_is_broken_is_passed_over_for_its_deltas(tmp_path: Path) -> None:
+def test_damaged_snapshot_is_replaced_by_its_deltas(tmp_path: Path) -> None:
     path = copy_of("fmgws_snapshots_cleaned", tmp_path)
     expected = run("rows", path, "--raw", "-o", "ndjson").ndjson
     snapshot = max(path.glob("state/0/1/*.snapshot"), key=lambda file: int(file.stem))
@@ -288,7 +286,7 @@ def memory() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("command", ["audit", "info", "verify", "sizes", "sharing", "rows"])
-def test_any_storage_of_fsspec_will_do(command: str, memory: str) -> None:
+def test_fsspec_storage_gives_the_local_rows(command: str, memory: str) -> None:
     local = run(command, checkpoint_of("join_left_outer"), "-o", "ndjson")
     outcome = run(command, memory, "-o", "ndjson")
     assert (outcome.code, outcome.out) == (local.code, local.out)
@@ -321,7 +319,7 @@ class Forbidding(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("command", ["audit", "verify", "sizes", "sharing", "leftovers", "rows"])
-def test_a_file_that_may_not_be_read_is_a_problem(command: str) -> None:
+def test_file_without_read_permission_is_a_problem(command: str) -> None:
     fsspec.register_implementation("forbidding", Forbidding, clobber=True)
     Forbidding.store.clear()
     Forbidding.pseudo_dirs[:] = [""]
@@ -348,7 +346,7 @@ def test_a_file_that_may_not_be_read_is_a_problem(command: str) -> None:
         ("fmgws_no_timeout", "due-000", None, 4),
     ],
 )
-def test_a_row_says_when_it_expires_and_when_it_was_put(
+def test_row_has_expiry_time_and_last_put(
     case: str, key: str, expires_at: str | None, last_put_batch: int
 ) -> None:
     outcome = run("rows", checkpoint_of(case), "--key", key, "-o", "json")
@@ -356,7 +354,7 @@ def test_a_row_says_when_it_expires_and_when_it_was_put(
     assert (result["expires_at"], result["last_put_batch"]) == (expires_at, last_put_batch)
 
 
-def test_the_last_put_is_that_of_the_history() -> None:
+def test_last_put_equals_the_history() -> None:
     path = checkpoint_of("fmgws_event_ignore")
     for result in run("rows", path, "-o", "json").rows[::10]:
         events = run("history", path, "--key", result["key"]["value"], "-o", "json").rows
@@ -364,18 +362,18 @@ def test_the_last_put_is_that_of_the_history() -> None:
         assert result["last_put_batch"] == max(puts)
 
 
-def test_a_row_of_a_snapshot_has_no_batch_of_its_put() -> None:
+def test_row_of_a_snapshot_has_no_last_put() -> None:
     results = run("rows", checkpoint_of("fmgws_snapshots_cleaned"), "-o", "json").rows
     batches = {result["last_put_batch"] for result in results}
     assert None in batches
     assert batches != {None}
 
 
-def test_a_window_expires_at_its_end() -> None:
+def test_window_expires_at_its_end() -> None:
     for result in run("rows", checkpoint_of("agg_append"), "-o", "json").rows:
         assert result["expires_at"][:19] == result["key"]["window"]["end"][:19]
 
 
-def test_a_row_without_a_known_rule_has_no_time() -> None:
+def test_row_without_expiry_rule_has_no_expiry_time() -> None:
     results = run("rows", checkpoint_of("dedup_no_watermark"), "-o", "json").rows
     assert {result["expires_at"] for result in results} == {None}

@@ -32,7 +32,7 @@ def simulated(case: str, **change: Any) -> api.Report:
 
 
 @pytest.mark.parametrize("case", sampled(tuple(filter(with_delay, CASES)), 6))
-def test_the_delay_that_the_query_has_changes_nothing(case: str) -> None:
+def test_current_watermark_delay_changes_nothing(case: str) -> None:
     delay = delay_of(open_checkpoint(str(checkpoint_of(case))))
     assert delay is not None
     report = simulated(case, watermark_delay=f"{delay // 1000}s")
@@ -41,17 +41,17 @@ def test_the_delay_that_the_query_has_changes_nothing(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["agg_append", "agg_update", "dedup_event_time", "session_window"])
-def test_the_heap_of_what_is_as_it_was_is_that_of_today(case: str) -> None:
+def test_current_watermark_delay_keeps_the_heap(case: str) -> None:
     (row,) = simulated(case, watermark_delay="10s", old_delay="10s").primary.rows
     assert row["heap_bytes_then"] == row["heap_bytes"]
 
 
-def test_a_present_delay_of_none_is_told_as_it_is_given() -> None:
+def test_old_delay_of_zero_is_printed() -> None:
     report = simulated("agg_append", watermark_delay="10s", old_delay="0s")
     assert any("(now 0 s)" in line for line in api.render(report))
 
 
-def test_a_counter_that_lacks_a_version_is_simulated_where_it_has_one(tmp_path: Path) -> None:
+def test_join_counter_with_a_lost_version_starts_later(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("trouble_join_without_range"), root)
     for lost in root.glob("state/0/*/left-keyToNumValues/1.delta"):
@@ -62,7 +62,7 @@ def test_a_counter_that_lacks_a_version_is_simulated_where_it_has_one(tmp_path: 
     assert min(row["batch_id"] for row in counted) > 0
 
 
-def test_a_longer_delay_keeps_what_was_removed_and_a_shorter_one_less() -> None:
+def test_longer_watermark_delay_keeps_more_rows() -> None:
     rows = {
         delay: [
             row["rows_then"]
@@ -79,7 +79,7 @@ def test_a_longer_delay_keeps_what_was_removed_and_a_shorter_one_less() -> None:
     assert "dropped as late" in row["why"]
 
 
-def test_rows_that_went_before_the_oldest_version_make_a_lower_bound() -> None:
+def test_rows_removed_before_the_oldest_version_make_a_lower_bound() -> None:
     (row,) = simulated("snapshots_cleaned", watermark_delay="1h").primary.rows
     assert row["certainty"] == "at least"
     assert "at least" in simulated("snapshots_cleaned", watermark_delay="1h").primary.title
@@ -87,7 +87,7 @@ def test_rows_that_went_before_the_oldest_version_make_a_lower_bound() -> None:
     assert row["certainty"] == "exact"
 
 
-def test_a_sum_of_bounds_on_both_sides_is_no_bound() -> None:
+def test_sum_of_lower_and_upper_bounds_is_approximate() -> None:
     words = {
         ("exact", "unchanged"): "",
         ("at least", "exact"): "at least ",
@@ -98,7 +98,7 @@ def test_a_sum_of_bounds_on_both_sides_is_no_bound() -> None:
     assert {certainties: bound_of_sum(certainties) for certainties in words} == words
 
 
-def test_nothing_is_exact_behind_a_snapshot_that_differs_from_its_deltas(tmp_path: Path) -> None:
+def test_snapshot_that_differs_from_its_deltas_makes_rows_inferred(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("snapshots_cleaned"), root)
     folder = root / "state/0/0"
@@ -109,7 +109,7 @@ def test_nothing_is_exact_behind_a_snapshot_that_differs_from_its_deltas(tmp_pat
     assert "a snapshot differs" in row["why"]
 
 
-def test_batches_whose_clock_is_gone_are_left_out(tmp_path: Path) -> None:
+def test_batches_without_offset_log_entry_are_left_out(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("agg_append"), root)
     rows = list(api.simulate(str(root), watermark_delay="1s").tables[1].rows)
@@ -135,7 +135,7 @@ def test_batches_whose_clock_is_gone_are_left_out(tmp_path: Path) -> None:
         ("limit_after_dedup", "1s", {"unchanged"}),
     ],
 )
-def test_what_comes_from_an_operator_that_changes_is_bounded_or_not_known(
+def test_downstream_operators_are_bounded_or_unknown(
     case: str, delay: str, certainties: set[str]
 ) -> None:
     report = simulated(case, watermark_delay=delay, old_delay="10s")
@@ -144,7 +144,7 @@ def test_what_comes_from_an_operator_that_changes_is_bounded_or_not_known(
     assert {row["operator_id"] for row in first} <= {0} or case == "dedup_after_join"
 
 
-def test_rows_of_a_join_may_have_been_late_where_no_clock_shows_it(tmp_path: Path) -> None:
+def test_join_rows_are_at_most_without_early_logs(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("join_left_outer"), root)
     options = api.Options(join_retention=("left=0s", "right=0s"))
@@ -156,21 +156,21 @@ def test_rows_of_a_join_may_have_been_late_where_no_clock_shows_it(tmp_path: Pat
                 (root / log / str(batch)).unlink(missing_ok=True)
 
 
-def test_a_value_that_gets_a_ttl_grows_by_it() -> None:
+def test_ttl_adds_24_bytes_to_a_value() -> None:
     rows = simulated("rocksdb_tws_processing", ttl="1000d").primary.rows
     (row,) = (row for row in rows if row["store_name"] == "total")
     assert row["rows_then"] == row["rows"]
     assert row["row_bytes_then"] == row["row_bytes"] + 24 * row["rows"]
 
 
-def test_counters_of_a_join_that_keeps_all_its_rows_stay() -> None:
+def test_join_without_watermark_keeps_its_counters() -> None:
     rows = simulated("join_no_watermark", watermark_delay="1m").primary.rows
     assert {(row["certainty"], row["rows_then"] - row["rows"]) for row in rows} == {
         ("unchanged", 0)
     }
 
 
-def test_a_join_without_its_time_range_is_not_known() -> None:
+def test_join_without_time_range_is_unknown() -> None:
     report = simulated("join_left_outer", watermark_delay="1m")
     assert {row["certainty"] for row in report.primary.rows} == {"unknown"}
     assert {row["rows_then"] for row in report.primary.rows} == {None}
@@ -190,7 +190,7 @@ def joined_rows(case: str, store: str, version: int) -> set[tuple[str, str]]:
 @pytest.mark.parametrize(
     "case", ["join_left_outer", "join_window_key", "rocksdb_join_left_outer_v4"]
 )
-def test_a_join_that_waits_long_keeps_all_rows_that_came_under_whichever_index(case: str) -> None:
+def test_join_with_a_long_delay_keeps_all_rows(case: str) -> None:
     options = api.Options(join_retention=("left=0s", "right=0s"))
     delay = {"watermark_delay": "1000d", "old_delay": "10s"}
     batches = api.simulate(str(checkpoint_of(case)), options, **delay).tables[1].rows
@@ -218,7 +218,7 @@ def test_a_join_that_waits_long_keeps_all_rows_that_came_under_whichever_index(c
         *("rocksdb_join_left_outer_v4", "rocksdb_join_left_outer_snapshots_v4"),
     ],
 )
-def test_a_join_with_the_delay_that_it_has_keeps_its_counters_and_indexes(case: str) -> None:
+def test_current_delay_keeps_join_counters_and_indexes(case: str) -> None:
     # So long that no rule removes a row, and each goes when it went.
     options = api.Options(join_retention=("left=1000d", "right=1000d"))
     delay = {"watermark_delay": "10s", "old_delay": "10s"}
@@ -230,21 +230,21 @@ def test_a_join_with_the_delay_that_it_has_keeps_its_counters_and_indexes(case: 
         assert (row["rows_then"], row["row_bytes_then"]) == (row["rows"], row["row_bytes"])
 
 
-def test_a_timeout_would_have_removed_the_keys_that_leak() -> None:
+def test_timeout_removes_leaked_keys() -> None:
     (row,) = simulated("trouble_kept_timeouts", timeout="20s").primary.rows
     assert row["rows_then"] < row["rows"]
     assert row["heap_bytes_then"] < row["heap_bytes"]
     assert (row["certainty"], "the function sets" in row["why"]) == ("inferred", True)
 
 
-def test_a_deduplication_without_time_would_forget() -> None:
+def test_dedup_within_removes_old_keys() -> None:
     (row,) = simulated("trouble_dedup_without_time", dedup_within="20s").primary.rows
     # The watermark of a batch is that of the events before it.
     assert (row["rows"], row["rows_then"]) == (113, 40)
     assert row["certainty"] == "inferred"
 
 
-def test_a_ttl_is_for_state_variables() -> None:
+def test_ttl_applies_to_state_variables() -> None:
     report = simulated("rocksdb_tws_processing", ttl="1s")
     changed = [row for row in report.primary.rows if row["certainty"] != "unchanged"]
     assert changed
@@ -263,7 +263,7 @@ def test_a_ttl_is_for_state_variables() -> None:
     assert "no state variable" in row["why"]
 
 
-def test_timers_that_would_wait_longer_may_be_replaced() -> None:
+def test_timers_with_a_longer_delay_are_unknown() -> None:
     for delay, certainty in (("1s", "inferred"), ("1h", "unknown")):
         report = simulated("rocksdb_tws_event", watermark_delay=delay, old_delay="10s")
         result = {row["store_name"]: row["certainty"] for row in report.primary.rows}
@@ -271,7 +271,7 @@ def test_timers_that_would_wait_longer_may_be_replaced() -> None:
         assert result["$eventTimers_timestampToKey"] == certainty
 
 
-def test_what_has_no_rule_is_unchanged_and_says_why() -> None:
+def test_group_state_without_timeout_is_unchanged() -> None:
     report = simulated("fmgws_no_timeout", watermark_delay="1h")
     assert {row["certainty"] for row in report.primary.rows} == {"unchanged"}
     assert "nothing would change" in report.primary.title
@@ -285,7 +285,7 @@ def test_equal_delay_is_no_difference() -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--ttl", "1h", "--timeout", "1h")])
-def test_one_change_is_expected(options: tuple[str, ...]) -> None:
+def test_exactly_one_change_is_required(options: tuple[str, ...]) -> None:
     outcome = run("simulate", checkpoint_of("agg_append"), *options)
     assert outcome.code == 2
     assert "one of --watermark-delay, --timeout, --ttl, --dedup-within" in outcome.err
@@ -293,6 +293,6 @@ def test_one_change_is_expected(options: tuple[str, ...]) -> None:
         simulated("agg_append")
 
 
-def test_a_duration_that_is_none_is_refused() -> None:
+def test_invalid_duration_is_refused() -> None:
     with pytest.raises(CheckpointError, match="expected a duration"):
         simulated("agg_append", watermark_delay="soon")

@@ -51,7 +51,7 @@ def as_duckdb(array: Any) -> Any:
         *(pytest.param(path, id=_name(path), marks=pytest.mark.full) for path in ALL),
     ],
 )
-def test_a_view_has_the_rows_that_export_gives(checkpoint: Path) -> None:
+def test_view_has_the_rows_of_an_export(checkpoint: Path) -> None:
     path = str(checkpoint)
     session = Session(path)
     for table in api.export("rows", path):
@@ -68,7 +68,7 @@ def test_a_view_has_the_rows_that_export_gives(checkpoint: Path) -> None:
         assert result.column("key_bytes").to_pylist() == expected.column("key_bytes").to_pylist()
 
 
-def test_sums_of_groups_are_those_of_the_rows() -> None:
+def test_group_by_sums_row_bytes() -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     query = "select value, sum(row_bytes) as bytes from op0_default group by 1 order by 2 desc, 1"
     relation = inspector.open_checkpoint(path).sql(query)
@@ -78,7 +78,7 @@ def test_sums_of_groups_are_those_of_the_rows() -> None:
     assert relation.fetchall() == rows, "a relation reads the state again"
 
 
-def test_sides_of_a_join_have_short_names() -> None:
+def test_join_sides_have_short_view_names() -> None:
     path = str(checkpoint_of("join_left_outer"))
     for side in ("left", "right"):
         ((short,),) = api.sql(path, f"select count(*) from op0_{side}").fetchall()
@@ -88,7 +88,7 @@ def test_sides_of_a_join_have_short_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["files", "findings", "leftovers", "offsets", "versions"])
-def test_tables_of_the_checkpoint_are_views(name: str) -> None:
+def test_checkpoint_tables_are_views(name: str) -> None:
     path = str(checkpoint_of("trouble_kept_timeouts"))
     ((count,),) = api.sql(path, f"select count(*) from {name}").fetchall()
     assert count > 0
@@ -111,19 +111,19 @@ def test_changes_of_a_store_are_a_view() -> None:
     assert dict(api.sql(path, query).fetchall()) == expected
 
 
-def test_a_batch_and_a_partition_can_be_chosen() -> None:
+def test_batch_and_partition_options() -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     query = "select distinct batch_id, partition_id from op0_default"
     options = api.Options(batch=3, partition_id=1)
     assert api.sql(path, query, options).fetchall() == [(3, 1)]
 
 
-def test_a_limit_bounds_the_rows() -> None:
+def test_limit_bounds_the_rows() -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     assert len(api.sql(path, "from op0_default", limit=7).fetchall()) == 7
 
 
-def test_without_a_query_the_views_are_listed() -> None:
+def test_views_are_listed_without_a_query() -> None:
     names = [row[0] for row in api.sql(str(checkpoint_of("agg_append"))).fetchall()]
     assert "op0_default" in names
     assert "findings" in names
@@ -162,7 +162,7 @@ def recording(read: list[Needs]) -> View:
         ("select a from v where partition_id > 7", None, frozenset()),
     ],
 )
-def test_a_query_reads_the_columns_and_partitions_that_it_needs(
+def test_query_reads_only_needed_columns_and_partitions(
     query: str, columns: frozenset[str] | None, partitions: frozenset[int] | None
 ) -> None:
     read: list[Needs] = []
@@ -174,7 +174,7 @@ def test_a_query_reads_the_columns_and_partitions_that_it_needs(
     assert {needs.partitions for needs in read} == {partitions}
 
 
-def test_two_scans_of_a_view_read_what_either_needs() -> None:
+def test_two_scans_of_a_view_read_the_union_of_partitions() -> None:
     read: list[Needs] = []
     query = "select x.a, y.b from v x, v y where x.partition_id = 1 and y.partition_id = 3"
     relation = Database([recording(read)]).run(query)
@@ -204,11 +204,11 @@ def test_files_of_other_partitions_are_not_read(tmp_path: Path) -> None:
         ("(b = 'x AND a = 1')", []),
     ],
 )
-def test_conditions_that_a_condition_implies(condition: str, parts: list[str]) -> None:
+def test_conjuncts_of_a_condition(condition: str, parts: list[str]) -> None:
     assert [part.strip() for part in conjuncts(condition)] == parts
 
 
-def test_columns_of_one_name_are_kept_apart() -> None:
+def test_duplicate_column_names_get_prefixes() -> None:
     key = pa.struct([("user", pa.string()), ("row_bytes", pa.int64())])
     value = pa.struct([("User", pa.int64()), ("n", pa.int64())])
     sizes = [("key_bytes", pa.int64()), ("value_bytes", pa.int64())]
@@ -220,7 +220,7 @@ def test_columns_of_one_name_are_kept_apart() -> None:
     ]
 
 
-def test_a_row_without_schema_is_bytes() -> None:
+def test_row_without_schema_is_binary() -> None:
     columns: Any = [("partition_id", pa.int32()), ("key", pa.binary()), ("value", pa.binary())]
     typed = pa.schema(columns)
     assert [(column.name, column.kind) for column in flat_columns(typed)] == [
@@ -245,7 +245,7 @@ def test_a_row_without_schema_is_bytes() -> None:
         ("install httpfs", "disabled"),
     ],
 )
-def test_a_query_is_refused_with_the_reason(query: str, words: str, tmp_path: Path) -> None:
+def test_invalid_or_unsafe_query_is_refused(query: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "y.csv").write_text("a\n1\n", "utf-8")
     with pytest.raises(CheckpointError, match="DuckDB refuses the query") as raised:
         api.sql(str(checkpoint_of("agg_append")), query.format(folder=tmp_path)).fetchall()
@@ -253,13 +253,13 @@ def test_a_query_is_refused_with_the_reason(query: str, words: str, tmp_path: Pa
     assert [file.name for file in tmp_path.iterdir()] == ["y.csv"]
 
 
-def test_without_duckdb_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_duckdb_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(EngineError, match=r"pip install 'spark-state-inspector\[sql\]'"):
         api.sql(str(checkpoint_of("agg_append")), "select 1")
 
 
-def test_a_relation_fails_where_something_cannot_be_read(tmp_path: Path) -> None:
+def test_relation_fails_on_an_unreadable_delta(tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state" / "0" / "0" / "5.delta").write_bytes(b"spoilt")
     query = "select count(*) from op0_default"
@@ -268,6 +268,6 @@ def test_a_relation_fails_where_something_cannot_be_read(tmp_path: Path) -> None
     assert api.sql(str(path), query, mode="dropmalformed").fetchall() == [(63,)]
 
 
-def test_a_checkpoint_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_missing_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InspectorError):
         api.sql(str(tmp_path / "nothing"), "select 1")

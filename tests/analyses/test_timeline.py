@@ -29,7 +29,7 @@ def growth_of(report: api.Report) -> list[dict[str, Any]]:
     return [dict(row) for row in table.rows]
 
 
-def test_each_batch_has_the_numbers_of_sparks_progress() -> None:
+def test_batch_rows_and_removals_equal_spark_progress() -> None:
     for case in ("agg_update", "fmgws_event_remove", "dedup_event_time"):
         result = batches(case)
         compared = 0
@@ -44,7 +44,7 @@ def test_each_batch_has_the_numbers_of_sparks_progress() -> None:
         assert compared == len(result)
 
 
-def test_lag_is_the_clock_less_the_watermark() -> None:
+def test_lag_is_batch_clock_minus_watermark() -> None:
     row = batches("agg_update")[4]
     assert (row["batch_timestamp_ms"], row["watermark_ms"], row["lag_ms"]) == (
         1704067240000,
@@ -57,7 +57,7 @@ def test_lag_is_the_clock_less_the_watermark() -> None:
     )
 
 
-def test_batches_without_new_data_are_told() -> None:
+def test_batches_without_new_data_are_marked() -> None:
     assert [b for b, row in batches("agg_update").items() if row["new_data"] is False] == [5, 9]
 
 
@@ -66,7 +66,7 @@ def test_replay_depth_counts_from_the_newest_snapshot() -> None:
     assert (depth[11], depth[13]) == (0, 2)
 
 
-def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growth() -> None:
+def test_partially_restorable_versions_do_not_count_for_growth() -> None:
     result = batches("snapshots_cleaned")
     assert {b: row["partitions"] for b, row in result.items() if b < 9} == {
         5: 1,
@@ -89,7 +89,7 @@ def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growt
     assert min(complete) > int(str(result[5]["rows"]))
 
 
-def test_growth_and_when_it_reaches_a_capacity() -> None:
+def test_growth_reaches_a_capacity() -> None:
     path = str(NEWEST / "agg_complete" / "checkpoint")
     report = api.timeline(path, capacity=1 << 20)
     (row,) = growth_of(report)
@@ -106,7 +106,7 @@ def test_growth_and_when_it_reaches_a_capacity() -> None:
     assert report.summary["batches_with_watermark"] == 7
 
 
-def test_what_does_not_grow_reaches_nothing() -> None:
+def test_state_that_does_not_grow_reaches_no_capacity() -> None:
     report = api.timeline(str(NEWEST / "dedup_within_watermark" / "checkpoint"), capacity=1 << 20)
     (row,) = growth_of(report)
     assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (False, None)
@@ -114,7 +114,7 @@ def test_what_does_not_grow_reaches_nothing() -> None:
     assert "do not prove permanent growth" in report.notes[-1]
 
 
-def test_a_capacity_that_no_calendar_holds_is_never_reached() -> None:
+def test_capacity_beyond_the_calendar_is_never_reached() -> None:
     path = str(NEWEST / "agg_complete" / "checkpoint")
     report = api.timeline(path, capacity=1 << 62)
     (row,) = growth_of(report)
@@ -124,7 +124,7 @@ def test_a_capacity_that_no_calendar_holds_is_never_reached() -> None:
     assert report.to_arrow("growth").num_rows == 1
 
 
-def test_without_a_capacity_nothing_is_said_of_one() -> None:
+def test_no_capacity_columns_without_a_capacity() -> None:
     report = api.timeline(str(NEWEST / "agg_complete" / "checkpoint"))
     assert not [name for name in report.summary if "capacity" in name]
     (growth,) = (table for table in report.tables if table.name == "growth")
@@ -133,19 +133,19 @@ def test_without_a_capacity_nothing_is_said_of_one() -> None:
     assert report.footnotes[0] == "Rates per hour are extrapolated from 80 seconds."
 
 
-def test_what_spans_no_time_reaches_a_capacity_at_no_known_time() -> None:
+def test_single_batch_reaches_a_capacity_at_an_unknown_time() -> None:
     path = str(NEWEST / "agg_complete" / "checkpoint")
     report = api.timeline(path, api.Options(batch=0), capacity=1 << 20)
     assert "It is unknown" in report.notes[0]
 
 
-def test_the_heap_of_the_newest_version_is_that_of_memory() -> None:
+def test_heap_of_the_newest_version_equals_memory() -> None:
     path = str(NEWEST / "agg_update" / "checkpoint")
     newest = batches("agg_update")[9]
     assert newest["heap_bytes"] == api.memory(path).summary["heap_estimate_bytes"]
 
 
-def test_a_query_without_watermark_says_so() -> None:
+def test_query_without_watermark_has_no_batches_with_watermark() -> None:
     report = api.timeline(str(NEWEST / "dedup_no_watermark" / "checkpoint"))
     assert report.summary["batches_with_watermark"] == 0
 
@@ -155,7 +155,7 @@ NAMES = ["/".join(path.parts[-3:-1]) for path in EVERY]
 
 
 @pytest.mark.parametrize("path", sampled(EVERY, 3), ids=NAMES)
-def test_batches_come_oldest_first_in_each_store(path: Path) -> None:
+def test_batches_are_sorted_in_each_store(path: Path) -> None:
     seen: dict[tuple[int, str], list[int]] = {}
     report = api.timeline(str(path))
     for row in report.primary.rows:
@@ -164,7 +164,7 @@ def test_batches_come_oldest_first_in_each_store(path: Path) -> None:
     assert all(value == sorted(set(value)) for value in seen.values())
 
 
-def test_the_total_of_a_batch_is_the_sum_of_its_stores() -> None:
+def test_batch_totals_are_sums_over_stores() -> None:
     report = api.timeline(str(NEWEST / "join_left_outer" / "checkpoint"))
     rows = list(report.primary.rows)
     (totals,) = (table for table in report.tables if table.name == "totals")
@@ -179,7 +179,7 @@ def test_the_total_of_a_batch_is_the_sum_of_its_stores() -> None:
         assert total["lag_ms"] == stores[0]["lag_ms"]
 
 
-def test_what_one_store_does_not_know_is_not_in_the_total() -> None:
+def test_total_is_unknown_if_one_store_is_unknown() -> None:
     report = api.timeline(str(NEWEST / "snapshots_cleaned" / "checkpoint"))
     (totals,) = (table for table in report.tables if table.name == "totals")
     unknown = [row["batch_id"] for row in report.primary.rows if row["puts"] is None]
@@ -206,7 +206,7 @@ def source_reads(root: Path) -> dict[int, tuple[str, int | None, int | None, int
     return {r["batch_id"]: (r["kind"], r["records"], r["files"], r["rows"]) for r in table.rows}
 
 
-def test_records_are_next_to_the_rows_that_are_stored(tmp_path: Path) -> None:
+def test_source_reads_have_kafka_records_and_rows(tmp_path: Path) -> None:
     def topic(batch: int) -> str:
         return json.dumps({"orders": {"0": 10 * batch, "1": 5 * batch}})
 
@@ -216,7 +216,7 @@ def test_records_are_next_to_the_rows_that_are_stored(tmp_path: Path) -> None:
     assert {row[:3] for batch, row in reads.items() if batch > 0} == {("kafka", 15, None)}
 
 
-def test_files_are_next_to_the_rows_that_are_stored(tmp_path: Path) -> None:
+def test_source_reads_have_files_and_rows(tmp_path: Path) -> None:
     root = source_lines(tmp_path / "files", lambda batch: f'{{"logOffset":{2 * batch}}}')
     folder = root / "sources" / "0"
     folder.mkdir(parents=True)
@@ -230,7 +230,7 @@ def test_files_are_next_to_the_rows_that_are_stored(tmp_path: Path) -> None:
 # --- command line --------------------------------------------------------------------------------
 
 
-def test_a_capacity_is_told_of_when_asked() -> None:
+def test_capacity_option_adds_columns_and_a_note() -> None:
     path = checkpoint_of("agg_complete")
     assert "REACH_CAPACITY" not in run("timeline", path).out
     out = run("timeline", path, "--capacity", "1MiB").out
@@ -239,16 +239,16 @@ def test_a_capacity_is_told_of_when_asked() -> None:
     assert "have reached 10 B." in run("timeline", path, "--capacity", "10").out
 
 
-def test_a_limit_is_a_number_of_rows_and_no_option_of_timeline() -> None:
+def test_timeline_has_no_limit_in_bytes() -> None:
     assert run("timeline", checkpoint_of("agg_complete"), "--limit", "8GiB").code == 2
 
 
-def test_there_is_a_row_for_each_batch() -> None:
+def test_timeline_has_a_row_for_each_batch() -> None:
     rows = run("timeline", checkpoint_of("agg_complete"), "-o", "json").rows
     assert [row["batch_id"] for row in rows] == list(range(8))
 
 
-def test_the_last_batches_alone() -> None:
+def test_last_option_shows_the_newest_batches() -> None:
     path = checkpoint_of("join_left_outer")
     outcome = run("timeline", path, "--last", "2", "-o", "json")
     assert [row["batch_id"] for row in outcome.rows] == [8, 9] * 4
@@ -258,6 +258,6 @@ def test_the_last_batches_alone() -> None:
     assert run("timeline", path, "--last", "0").code == 2
 
 
-def test_people_see_the_total_where_there_are_several_stores() -> None:
+def test_table_shows_totals_of_several_stores() -> None:
     assert "all stores together" in run("timeline", checkpoint_of("join_left_outer")).out
     assert "all stores together" not in run("timeline", checkpoint_of("agg_complete")).out

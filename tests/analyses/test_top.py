@@ -24,7 +24,7 @@ def ranked(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
     return [dict(row) for row in report.primary.rows if row["by"] == by]
 
 
-def test_the_biggest_rows_are_those_of_sparks_bytes() -> None:
+def test_largest_rows_equal_the_bytes_recorded_by_spark() -> None:
     recorded = truth(NEWEST / "fmgws_event_ignore")
     sizes = [len(row["kx"]) // 2 + len(row["vx"]) // 2 for row in recorded[max(recorded)]]
     result = ranked("fmgws_event_ignore", "row_bytes")
@@ -32,7 +32,7 @@ def test_the_biggest_rows_are_those_of_sparks_bytes() -> None:
     assert [row["rank"] for row in result] == [1, 2, 3, 4]
 
 
-def test_the_oldest_are_those_that_the_function_saw_longest_ago() -> None:
+def test_oldest_keys_equal_the_calls_of_the_function() -> None:
     calls = (NEWEST / "fmgws_no_timeout" / "calls.jsonl").read_text().splitlines()
     last: dict[str, int] = {}
     for call in map(json.loads, calls):
@@ -44,7 +44,7 @@ def test_the_oldest_are_those_that_the_function_saw_longest_ago() -> None:
     assert [row["last_put_batch"] for row in result] == sorted(last.values())[:4]
 
 
-def test_rows_per_join_key_are_those_of_its_index() -> None:
+def test_join_rows_equal_the_rows_recorded_by_spark() -> None:
     recorded = truth(NEWEST / "join_left_outer")
     rows = Counter(
         dict(row["k"])["field0"]
@@ -56,7 +56,7 @@ def test_rows_per_join_key_are_those_of_its_index() -> None:
     assert all(rows[row["key"]["field0"]] == row["join_rows"] for row in result)
 
 
-def test_a_join_begins_with_the_key_that_has_most_of_a_side() -> None:
+def test_join_report_starts_with_the_largest_join_key() -> None:
     report = api.top(str(NEWEST / "join_left_outer" / "checkpoint"))
     first = next(iter(report.primary.rows))
     assert (first["by"], first["store_name"]) == ("join_rows", "right-keyToNumValues")
@@ -65,7 +65,7 @@ def test_a_join_begins_with_the_key_that_has_most_of_a_side() -> None:
     )
 
 
-def test_equal_keys_are_listed_once() -> None:
+def test_rankings_with_equal_keys_are_left_out() -> None:
     report = api.top(str(NEWEST / "trouble_join_without_range" / "checkpoint"))
     result = [(row["store_name"], row["by"]) for row in report.primary.rows if row["rank"] == 1]
     assert result == [("right-keyToNumValues", "join_rows")]
@@ -73,7 +73,7 @@ def test_equal_keys_are_listed_once() -> None:
     assert "the rows of the" not in report.primary.title
 
 
-def test_keys_can_be_hidden() -> None:
+def test_redacted_top_keys() -> None:
     result = ranked("agg_update", "puts", redact=Redact.HASH)
     assert all(str(row["key"]).startswith("sha256:") for row in result)
     assert all(row["key_hex"] is None for row in result)
@@ -88,7 +88,7 @@ def test_skew_is_over_partitions() -> None:
     assert upstream["max_row_bytes"] == max(sizes)
 
 
-def test_the_keys_with_most_entries_of_lists_maps_and_sessions_are_listed() -> None:
+def test_keys_with_most_list_entries() -> None:
     report = api.top(str(troubled("trouble_tws_list")))
     _, _, entries = report.tables
     first, *siblings = entries.rows
@@ -115,14 +115,14 @@ def test_limit_is_per_ranking() -> None:
     assert len(rows) == 3
 
 
-def test_the_table_shows_rankings_and_partitions() -> None:
+def test_table_shows_rankings_and_partitions() -> None:
     outcome = run("top", checkpoint_of("agg_update"))
     assert outcome.code == 0
     assert "the first 5 keys by each ranking" in outcome.out
     assert "distribution of the rows of version 10 over the partitions" in outcome.out
 
 
-def test_one_ranking_alone() -> None:
+def test_by_option_shows_one_ranking() -> None:
     path = checkpoint_of("agg_update")
     every = run("top", path, "-o", "json").rows
     rows = run("top", path, "--by", "key_bytes", "-o", "json").rows
@@ -141,7 +141,7 @@ def test_one_ranking_alone() -> None:
     assert "'key_bytes', 'value_bytes', 'row_bytes', 'puts', 'oldest', 'join_rows'" in wrong.err
 
 
-def test_shares_of_all_keys_are_one() -> None:
+def test_shares_of_all_keys_sum_to_1() -> None:
     for case, rankings in (
         ("agg_update", ("key_bytes", "value_bytes", "row_bytes", "oldest")),
         ("join_left_outer", ("row_bytes", "join_rows")),
@@ -156,7 +156,7 @@ def test_shares_of_all_keys_are_one() -> None:
             assert all(abs(total - 1) < 1e-9 for total in sums.values()), (case, by, sums)
 
 
-def test_the_share_of_puts_is_of_all_puts() -> None:
+def test_share_of_puts_is_of_all_puts() -> None:
     path = checkpoint_of("agg_update")
     (row,) = run("top", path, "--by", "puts", "--limit", "1", "-o", "json").rows
     changes = run("audit", path, "-o", "json").json["tables"]["changes"]

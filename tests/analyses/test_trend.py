@@ -40,7 +40,7 @@ def trend(tmp_path: Path, *rows: audit_history.Row, **options: Any) -> dict[str,
     return {table.name: list(table.rows) for table in report.tables}
 
 
-def test_who_grew_most_comes_first(tmp_path: Path) -> None:
+def test_checkpoint_with_most_growth_is_first(tmp_path: Path) -> None:
     result = trend(
         tmp_path,
         row(40, row_bytes=1),
@@ -58,12 +58,12 @@ def test_who_grew_most_comes_first(tmp_path: Path) -> None:
     assert result[1]["bytes_per_hour"] == pytest.approx(500 / (20 * 24))
 
 
-def test_the_period_is_what_its_user_says(tmp_path: Path) -> None:
+def test_days_option_sets_the_period(tmp_path: Path) -> None:
     rows = [row(40, row_bytes=1), row(20, row_bytes=1_000), row(0, row_bytes=1_500)]
     assert trend(tmp_path, *rows, days=50)["growth"][0]["added_bytes"] == 1_499
 
 
-def test_a_finding_stands_since_the_first_of_the_audits_in_a_row(tmp_path: Path) -> None:
+def test_finding_stands_since_the_first_consecutive_audit(tmp_path: Path) -> None:
     result = trend(
         tmp_path,
         row(9, findings=["SS202"]),
@@ -81,7 +81,7 @@ def test_a_finding_stands_since_the_first_of_the_audits_in_a_row(tmp_path: Path)
     ]
 
 
-def test_who_has_not_committed_for_long_comes_first(tmp_path: Path) -> None:
+def test_checkpoint_idle_for_longest_is_first(tmp_path: Path) -> None:
     result = trend(
         tmp_path,
         row(9, batch_id=6, batch_time=NOW - timedelta(days=9)),
@@ -99,7 +99,7 @@ def test_who_has_not_committed_for_long_comes_first(tmp_path: Path) -> None:
     assert (second["level"], second["batch_id"]) == ("failed", 90)
 
 
-def test_audits_of_parts_and_other_commands_are_left_out(tmp_path: Path) -> None:
+def test_partial_audits_and_other_commands_are_left_out(tmp_path: Path) -> None:
     result = trend(
         tmp_path,
         row(2, row_bytes=100),
@@ -110,13 +110,13 @@ def test_audits_of_parts_and_other_commands_are_left_out(tmp_path: Path) -> None
     assert [(r["audits"], r["added_bytes"]) for r in result["growth"]] == [(2, 200)]
 
 
-def test_at_most_so_many_rows_are_shown(tmp_path: Path) -> None:
+def test_limit_of_trend_rows(tmp_path: Path) -> None:
     rows = [row(days, f"s3://bucket/{name}") for days in (1, 0) for name in "abc"]
     result = trend(tmp_path, *rows, limit=2)
     assert [len(result["growth"]), len(result["commits"])] == [2, 2]
 
 
-def test_a_folder_without_audits_is_no_history(tmp_path: Path) -> None:
+def test_folder_without_audits_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="got no audits at this path"):
         api.trend(str(tmp_path))
 
@@ -135,7 +135,7 @@ def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChar
     ]
 
 
-def test_a_page_draws_growth_findings_and_who_is_idle(tmp_path: Path) -> None:
+def test_trend_page_has_charts_of_growth_findings_and_idle_time(tmp_path: Path) -> None:
     bytes_of, findings, idle = charts(
         tmp_path,
         row(2, row_bytes=100, findings=["SS202"]),
@@ -161,11 +161,11 @@ def test_a_page_draws_growth_findings_and_who_is_idle(tmp_path: Path) -> None:
     ]
 
 
-def test_one_audit_draws_no_line(tmp_path: Path) -> None:
+def test_trend_page_of_one_audit_has_no_lines(tmp_path: Path) -> None:
     assert [chart.title for chart in charts(tmp_path, row(0))] == ["The longest idle"]
 
 
-def test_a_page_has_a_few_lines_and_bars(tmp_path: Path) -> None:
+def test_trend_page_has_at_most_5_lines_and_10_bars(tmp_path: Path) -> None:
     rows = [
         row(days, f"s3://bucket/{n}", row_bytes=1000 - days * (n + 1))
         for days in (1, 0)

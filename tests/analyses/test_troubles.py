@@ -302,14 +302,14 @@ def two_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("name", sampled(tuple(CAUSES), 6, 1))
-def test_two_lines_of_a_small_terminal_name_the_cause(
+def test_first_two_lines_on_80_columns_name_the_cause(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert re.search(CAUSES[name], two_lines(troubled(f"trouble_{name}"), monkeypatch))
 
 
 @pytest.mark.parametrize("name", sampled(TWINS, 6, 2))
-def test_nobody_is_warned_about_the_twin(name: str) -> None:
+def test_healthy_twin_has_no_warning(name: str) -> None:
     report = api.audit(str(troubled(f"healthy_{name}")))
     assert report.verdict is not None
     assert report.verdict.level in (Level.OK, Level.INFO)
@@ -318,7 +318,7 @@ def test_nobody_is_warned_about_the_twin(name: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "batches", "days"), [("healthy", 9, 1), ("trouble", 8, 2)])
-def test_a_batch_without_new_data_runs_unless_it_is_off(kind: str, batches: int, days: int) -> None:
+def test_no_data_batch_removes_expired_rows(kind: str, batches: int, days: int) -> None:
     root = troubled(f"{kind}_agg_waits_for_next")
     assert len([*(root / "commits").glob("[0-9]*")]) == batches
     report = api.audit(str(root))
@@ -499,7 +499,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", sampled(tuple(DAMAGES), 6, 3))
-def test_two_lines_name_the_damage_that_matters(
+def test_first_two_lines_name_the_damage(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case, damage, words = DAMAGES[name]

@@ -63,7 +63,7 @@ def test_ansi_mode_of_spark_4_is_unknown_and_no_warning() -> None:
     assert "SS505" not in lines(of_release("agg_update", "4.0.5"), to_spark="4.3.0")
 
 
-def test_same_release_has_no_line_of_an_upgrade() -> None:
+def test_same_release_has_no_upgrade_lines() -> None:
     result = lines(checkpoint_of("dedup_event_time"), to_spark="4.3.0")
     assert set(result) == {"SS480"}
 
@@ -172,7 +172,7 @@ def test_state_made_by_kryo_under_scala_2_12_is_unknown() -> None:
         ("join_left_outer", "4.3", "real-time", "SS519"),
     ],
 )
-def test_modes(case: str, release: str, mode: str, rule: str) -> None:
+def test_execution_modes(case: str, release: str, mode: str, rule: str) -> None:
     path = checkpoint_of(case)
     assert rule in lines(path, to_spark=release, mode=mode)
     code = run("preflight", path, "--to-spark", release, "--mode", mode).code
@@ -211,11 +211,11 @@ def test_modes_of_a_query_without_state(tmp_path: Path) -> None:
     assert "SS520" not in lines(root, mode="real-time")
 
 
-def test_mode_is_one_of_three() -> None:
+def test_unknown_mode_is_a_usage_error() -> None:
     assert run("preflight", checkpoint_of("agg_update"), "--mode", "continuous").code == 2
 
 
-def test_gaps_of_asynchronous_progress_tracking_decide_the_mode(tmp_path: Path) -> None:
+def test_log_gaps_of_asynchronous_progress_tracking_decide_the_mode(tmp_path: Path) -> None:
     root = without_state(tmp_path)
     newest = max(int(file.name) for file in (root / "offsets").glob("[0-9]*"))
     for log in ("offsets", "commits"):

@@ -17,7 +17,7 @@ from tests.encode import END, compress, state_file
 from tests.fixture_folder import FIXTURES, NEWEST
 
 
-def test_a_verification_says_how_much_it_read() -> None:
+def test_verify_counts_files_and_versions() -> None:
     report = api.verify(str(checkpoint_of("join_left_outer")))
     summary = report.summary
     assert (summary["stores"], summary["partitions"], summary["versions_replayed"]) == (4, 2, 10)
@@ -30,7 +30,7 @@ def summary_of(path: str) -> dict[str, int]:
     return dict(api.verify(path).summary)
 
 
-def test_checksums_that_passed_are_counted() -> None:
+def test_verify_counts_passed_checksums() -> None:
     rows = summary_of(str(checkpoint_of("agg_row_checksum")))
     # Every record of every delta and snapshot has one.
     assert rows["row_checksums_that_passed"] > rows["rows"]
@@ -40,7 +40,7 @@ def test_checksums_that_passed_are_counted() -> None:
     assert files["checksum_files"] == files["checksum_files_that_passed"] == 2 * files["files"]
 
 
-def test_what_is_wrong_is_not_among_what_passed(tmp_path: Path) -> None:
+def test_damaged_file_is_not_counted_as_passed(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     sound = summary_of(str(path))
     flip(path / "state/0/0/3.delta", 40)
@@ -49,7 +49,7 @@ def test_what_is_wrong_is_not_among_what_passed(tmp_path: Path) -> None:
     assert spoilt["files_that_passed"] == sound["files"] - 1
 
 
-def test_a_delta_that_a_snapshot_has_replaced_is_decoded_too(tmp_path: Path) -> None:
+def test_delta_before_a_snapshot_is_decoded(tmp_path: Path) -> None:
     path = copy_of("agg_row_checksum", tmp_path)
     oldest = min((path / "state/0/0").glob("*.snapshot"), key=lambda file: int(file.stem))
     flip(oldest.with_suffix(".delta"), 40)
@@ -63,7 +63,7 @@ def test_a_delta_that_a_snapshot_has_replaced_is_decoded_too(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "case", ["agg_update", "join_left_outer", "rocksdb_tws_event", "rocksdb_agg_update_zips_one"]
 )
-def test_the_parts_together_are_all_files(case: str) -> None:
+def test_subsets_together_cover_all_files(case: str) -> None:
     path = str(NEWEST / case / "checkpoint")
     summary = api.verify(path).summary
     parts = [api.verify(path, subset=f"{number}/5") for number in range(1, 6)]
@@ -73,7 +73,7 @@ def test_the_parts_together_are_all_files(case: str) -> None:
     assert sum(p.part.file_bytes for p in parts if p.part) == parts[0].part.of_file_bytes  # type: ignore[union-attr]
 
 
-def test_a_damaged_file_is_seen_by_its_part_alone(tmp_path: Path) -> None:
+def test_damaged_file_is_found_in_one_subset(tmp_path: Path) -> None:
     copy = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_update" / "checkpoint", copy)
     data = bytearray((copy / "state/0/0/3.delta").read_bytes())
@@ -85,7 +85,7 @@ def test_a_damaged_file_is_seen_by_its_part_alone(tmp_path: Path) -> None:
     assert not seen.complete
 
 
-def test_a_part_is_never_called_whole() -> None:
+def test_subset_is_reported_as_a_part() -> None:
     report = api.verify(str(NEWEST / "agg_update" / "checkpoint"), subset="1/24")
     text = "".join(render(report))
     assert text.startswith("This is a part of the checkpoint: part 1/24 of the state files.")
@@ -96,7 +96,7 @@ def test_a_part_is_never_called_whole() -> None:
 
 
 @pytest.mark.parametrize("subset", ["0/4", "5/4", "1", "a/b", "1/10001", "-1/4", ""])
-def test_what_is_no_part_is_refused(subset: str) -> None:
+def test_invalid_subset_is_refused(subset: str) -> None:
     with pytest.raises(CheckpointError, match="got the subset"):
         api.verify(str(NEWEST / "agg_update" / "checkpoint"), subset=subset)
 
@@ -109,7 +109,7 @@ def raw(file: Path) -> bytes:
     return b"".join(inflate(iter([file.read_bytes()]), "lz4"))
 
 
-def test_a_whole_checkpoint_has_no_problems() -> None:
+def test_undamaged_checkpoint_has_no_problems() -> None:
     for case in ("agg_update", "join_left_outer", "fmgws_snapshots_cleaned", "uncommitted"):
         outcome = run("verify", checkpoint_of(case), "-o", "json")
         assert (outcome.code, outcome.rows) == (0, [])
@@ -117,7 +117,7 @@ def test_a_whole_checkpoint_has_no_problems() -> None:
         assert outcome.json["summary"]["raw_bytes"] > 0
 
 
-def test_every_bad_file_is_told_with_its_offset(tmp_path: Path) -> None:
+def test_damaged_files_are_reported_with_their_offset(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     flip(path / "state/0/0/3.delta", 40)
     change(path / "state/0/1/2.delta", lambda data: data[:-30])
@@ -138,7 +138,7 @@ def test_every_bad_file_is_told_with_its_offset(tmp_path: Path) -> None:
     assert "(and 2 more, see problems)" in outcome.json["findings"][0]["evidence"]
 
 
-def test_a_gap_is_told_once_for_each_store(tmp_path: Path) -> None:
+def test_gap_in_the_deltas_is_reported_once_for_each_store(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     for version in (4, 5, 8):
         (path / f"state/0/1/{version}.delta").unlink()
@@ -149,7 +149,7 @@ def test_a_gap_is_told_once_for_each_store(tmp_path: Path) -> None:
     assert "can restore versions 1-3" in messages["missing-version"]
 
 
-def test_a_snapshot_is_held_against_its_deltas(tmp_path: Path) -> None:
+def test_snapshot_is_compared_with_its_deltas(tmp_path: Path) -> None:
     path = copy_of("fmgws_snapshots_cleaned", tmp_path)
     snapshot = max(path.glob("state/0/1/*.snapshot"), key=lambda file: int(file.stem))
     records = raw(snapshot)
@@ -166,7 +166,7 @@ def test_a_snapshot_is_held_against_its_deltas(tmp_path: Path) -> None:
     assert [f["id"] for f in outcome.json["findings"]] == ["SS104"]
 
 
-def test_a_row_that_does_not_fit_its_schema_is_told(tmp_path: Path) -> None:
+def test_row_that_does_not_match_its_schema(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     file = path / "state/0/0/9.delta"
     file.write_bytes(compress(raw(file)[:-4] + raw_record(b"short", b"row") + END, "lz4"))
@@ -182,7 +182,7 @@ def raw_record(key: bytes, value: bytes) -> bytes:
     return struct.pack(">i", len(key)) + key + struct.pack(">i", len(value)) + value
 
 
-def test_another_codec_than_the_recorded_one_is_read_and_told(tmp_path: Path) -> None:
+def test_codec_other_than_the_recorded_one_is_read_and_reported(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     expected = run("rows", path, "-o", "ndjson").out
     file = path / "state/0/1/10.delta"
@@ -196,7 +196,7 @@ def test_another_codec_than_the_recorded_one_is_read_and_told(tmp_path: Path) ->
     assert run("rows", path, "-o", "ndjson").out == expected
 
 
-def test_a_lost_partition_is_told(tmp_path: Path) -> None:
+def test_missing_partition_is_reported(tmp_path: Path) -> None:
     import shutil
 
     path = copy_of("dedup_no_watermark", tmp_path)
@@ -208,14 +208,14 @@ def test_a_lost_partition_is_told(tmp_path: Path) -> None:
     assert row["message"].startswith("partition 3 is missing, expected 0 to 4")
 
 
-def test_an_empty_delta_is_whole(tmp_path: Path) -> None:
+def test_empty_delta_is_valid(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/5.delta").write_bytes(state_file(()))
     outcome = run("verify", path, "-o", "json")
     assert all("5.delta" not in row["path"] for row in outcome.rows)
 
 
-def test_what_is_wrong_behind_the_last_record_is_told_and_nothing_is_missing(
+def test_damage_after_the_last_record_is_a_warning(
     tmp_path: Path,
 ) -> None:
     path = copy_of("agg_append", tmp_path)

@@ -51,7 +51,7 @@ def without_columns(verdict: Verdict | None) -> Verdict | None:
 
 
 @pytest.mark.parametrize("case", ["trouble_rearmed_timeouts", "join_left_outer", "agg_complete"])
-def test_a_batch_has_the_numbers_of_timeline_and_the_findings_of_an_audit(case: str) -> None:
+def test_watch_rows_equal_timeline_and_audit(case: str) -> None:
     by_batch: dict[int, dict[str, int]] = {}
     names = ("rows", "row_bytes", "puts", "updates", "same_value_puts", "removals", "delta_bytes")
     for row in api.timeline(of(case)).primary.rows:
@@ -71,7 +71,7 @@ def test_a_batch_has_the_numbers_of_timeline_and_the_findings_of_an_audit(case: 
         assert row["level"] == report.verdict.level.value  # type: ignore[union-attr]
 
 
-def test_findings_are_told_when_they_come_and_when_they_go(
+def test_watch_reports_new_and_gone_findings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query = Growing("trouble_future_watermark", tmp_path)
@@ -92,7 +92,7 @@ def test_findings_are_told_when_they_come_and_when_they_go(
     assert present == {"SS211": "error"}
 
 
-def test_a_finding_that_goes_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gone_finding_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     query = Growing("trouble_kept_timeouts", tmp_path)
     for batch in range(6):
         query.run(batch)
@@ -131,7 +131,7 @@ def _ids(findings: list[dict[str, Any]]) -> list[str]:
     return [finding["id"] for finding in findings]
 
 
-def test_a_store_that_cannot_be_replayed_is_counted_as_missing(tmp_path: Path) -> None:
+def test_store_with_a_damaged_delta_is_not_counted_as_read(tmp_path: Path) -> None:
     query = Growing("healthy_kept_timeouts", tmp_path)
     for batch in range(4):
         query.run(batch)
@@ -143,7 +143,7 @@ def test_a_store_that_cannot_be_replayed_is_counted_as_missing(tmp_path: Path) -
     assert not report.complete
 
 
-def test_what_the_batch_of_a_snapshot_changed_is_not_known() -> None:
+def test_changes_of_a_batch_with_a_snapshot_are_unknown() -> None:
     rows = rows_of(of("snapshots_cleaned"), last=100, until=13)
     # The oldest that both partitions can restore; one of them by a snapshot alone.
     assert [row["batch_id"] for row in rows] == [7, 8, 9, 10, 11, 12, 13]
@@ -152,13 +152,13 @@ def test_what_the_batch_of_a_snapshot_changed_is_not_known() -> None:
     assert {row["level"] for row in rows} <= {"ok", "info"}
 
 
-def test_no_batch_is_no_report(tmp_path: Path) -> None:
+def test_checkpoint_without_a_committed_batch_has_no_report(tmp_path: Path) -> None:
     query = Growing("agg_append", tmp_path)
     query.plan(0)
     assert rows_of(query.root, duration="5ms") == []
 
 
-def test_it_waits_for_a_checkpoint_to_appear(
+def test_wait_option_waits_for_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, looks = tmp_path / "checkpoint", []
@@ -177,7 +177,7 @@ def test_it_waits_for_a_checkpoint_to_appear(
         rows_of(tmp_path / "none")
 
 
-def test_a_duration_that_is_misspelt_is_a_value_error() -> None:
+def test_invalid_duration_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="expected"):
         list(watch(of("agg_update"), duration="soon"))
 
@@ -191,9 +191,7 @@ def test_a_duration_that_is_misspelt_is_a_value_error() -> None:
         ({"interval": -1.0, "for": None}, "--interval has to be more than 0"),
     ],
 )
-def test_options_are_checked_before_anything_is_read(
-    parsed: dict[str, Any], message: str | None
-) -> None:
+def test_interval_and_duration_are_checked(parsed: dict[str, Any], message: str | None) -> None:
     declared: Analysis = watch.analysis  # type: ignore[attr-defined]
     assert declared.check(parsed) == message
     assert str(declared.check({"interval": 1.0, "for": "soon"})).startswith("--for: ")
@@ -205,7 +203,7 @@ def test_options_are_checked_before_anything_is_read(
 CASE = "trouble_kept_timeouts"
 
 
-def test_each_batch_is_a_line() -> None:
+def test_watch_prints_a_line_for_each_batch() -> None:
     outcome = run("watch", checkpoint_of(CASE), "--last", "100", "--until", "13")
     assert (outcome.code, outcome.err) == (Exit.OK, "")
     head, *lines = outcome.out.splitlines()
@@ -218,7 +216,7 @@ def test_each_batch_is_a_line() -> None:
     assert lines.index(next(line for line in lines if "SS203" in line)) == 5
 
 
-def test_ndjson_is_an_object_for_each_batch() -> None:
+def test_ndjson_has_an_object_for_each_batch() -> None:
     outcome = run("watch", checkpoint_of(CASE), "--last", "3", "--until", "13", "-o", "ndjson")
     assert [row["batch_id"] for row in outcome.ndjson] == [11, 12, 13]
     assert outcome.ndjson[0]["findings_new"][0]["id"] == "SS203"
@@ -234,18 +232,18 @@ def test_ndjson_is_an_object_for_each_batch() -> None:
         (("--batch", "1"), "--batch"),
     ],
 )
-def test_wrong_options_are_told(options: tuple[str, ...], message: str) -> None:
+def test_invalid_watch_options_are_usage_errors(options: tuple[str, ...], message: str) -> None:
     outcome = run("watch", checkpoint_of(CASE), *options)
     assert outcome.code == Exit.USAGE
     assert message in outcome.err
 
 
-def test_what_is_no_checkpoint_is_told(tmp_path: Path) -> None:
+def test_folder_without_a_checkpoint_is_exit_code_3(tmp_path: Path) -> None:
     assert run("watch", tmp_path).code == Exit.NOT_A_CHECKPOINT
     assert run("watch", tmp_path / "nothing").code == Exit.NOT_A_CHECKPOINT
 
 
-def test_a_file_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
+def test_unreadable_delta_is_reported_once(tmp_path: Path) -> None:
     query = Growing(CASE, tmp_path)
     for batch in range(4):
         query.run(batch)
@@ -256,7 +254,7 @@ def test_a_file_that_cannot_be_read_is_told_once(tmp_path: Path) -> None:
     assert len([line for line in outcome.out.splitlines() if ">" in line]) == 3
 
 
-def test_prometheus_has_the_metrics_of_the_newest_batch(tmp_path: Path) -> None:
+def test_prometheus_file_has_the_metrics_of_the_newest_batch(tmp_path: Path) -> None:
     location = tmp_path / "metrics.prom"
     location.write_text("of yesterday")
     options = ("--last", "3", "--until", "13", "--prometheus", location)
@@ -271,7 +269,7 @@ def test_prometheus_has_the_metrics_of_the_newest_batch(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.prom"]
 
 
-def test_metrics_are_rewritten_with_each_batch(
+def test_prometheus_file_is_rewritten_with_each_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query, location = Growing(CASE, tmp_path), tmp_path / "metrics.prom"
@@ -292,7 +290,7 @@ def test_metrics_are_rewritten_with_each_batch(
     assert result == [9, 17, 25, 33]
 
 
-def test_nothing_is_written_into_the_checkpoint(tmp_path: Path) -> None:
+def test_prometheus_file_inside_the_checkpoint_is_refused(tmp_path: Path) -> None:
     query = Growing(CASE, tmp_path)
     query.run(0)
     outcome = run("watch", query.root, "--until", "0", "--prometheus", query.root / "m.prom")
@@ -339,7 +337,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
         result.process.kill()
 
 
-def test_a_line_is_out_before_the_next_batch(live: Live) -> None:
+def test_line_is_printed_before_the_next_batch(live: Live) -> None:
     assert live.line()["batch_id"] == 0
     for batch in (1, 2, 3):
         live.query.run(batch)
@@ -349,7 +347,7 @@ def test_a_line_is_out_before_the_next_batch(live: Live) -> None:
     assert (code, "Traceback" in result) == (Exit.INTERRUPTED, False)
 
 
-def test_a_checkpoint_that_goes_ends_it(live: Live) -> None:
+def test_deleted_checkpoint_ends_the_watch(live: Live) -> None:
     assert live.line()["batch_id"] == 0
     shutil.rmtree(live.query.root)
     code, result = live.end()
@@ -357,7 +355,7 @@ def test_a_checkpoint_that_goes_ends_it(live: Live) -> None:
     assert result.startswith("error: ")
 
 
-def test_who_has_seen_enough_ends_it_quietly(live: Live) -> None:
+def test_closed_pipe_ends_the_watch_without_an_error(live: Live) -> None:
     assert live.line()["batch_id"] == 0
     assert live.process.stdout is not None
     live.process.stdout.close()

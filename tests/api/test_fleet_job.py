@@ -73,7 +73,7 @@ def told(options: api.Options) -> tuple[api.Options, list[str]]:
 @pytest.mark.parametrize(
     "paths", [EVERY[::24], pytest.param(EVERY[::3], marks=pytest.mark.full)], ids=["few", "many"]
 )
-def test_reports_are_those_of_this_process(paths: list[Path]) -> None:
+def test_executor_reports_equal_local_reports(paths: list[Path]) -> None:
     options = api.Options(thresholds={"heap_bytes": 1})
     result = audited([str(path) for path in paths], Executors(), options)
     for path, item in result.items():
@@ -83,7 +83,7 @@ def test_reports_are_those_of_this_process(paths: list[Path]) -> None:
         assert item.run.report.to_dict() == api.audit(path, options).to_dict()
 
 
-def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_list_and_audit_at_once_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "AT_ONCE", 3)
     engine = Executors()
     assert all(audited(FEW, engine).values())
@@ -97,7 +97,7 @@ def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -
         assert work.weight >= sum(file.stat().st_size for file in files)
 
 
-def test_a_large_one_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_checkpoint_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "WHOLE_COST", 0)
     monkeypatch.setattr(many, "SHARES", 2)
     large = str(checkpoint_of("join_left_outer"))
@@ -105,7 +105,7 @@ def test_a_large_one_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> N
     assert [path for path, item in result.items() if item is None] == [large]
 
 
-def test_those_that_fail_end_no_other_and_the_driver_says_why(tmp_path: Path) -> None:
+def test_failed_checkpoints_are_left_to_the_driver(tmp_path: Path) -> None:
     lost = Found("/lost", PermissionError("no"))
     (tmp_path / "other").mkdir()
     places = [lost, *map(Found, FEW), Found(str(tmp_path / "other"))]
@@ -115,7 +115,7 @@ def test_those_that_fail_end_no_other_and_the_driver_says_why(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("job", [1, 2])
-def test_checkpoints_of_a_job_that_fails_are_the_drivers(job: int) -> None:
+def test_checkpoints_of_a_failed_job_are_left_to_the_driver(job: int) -> None:
     options, result = told(api.Options())
     engine = Executors()
     engine.broken = job
@@ -123,7 +123,7 @@ def test_checkpoints_of_a_job_that_fails_are_the_drivers(job: int) -> None:
     assert result == ["engine: done again by the driver: an executor was lost"]
 
 
-def test_what_an_executor_says_is_said_once(tmp_path: Path) -> None:
+def test_messages_of_executors_are_printed_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     options, actual = told(api.Options(cache=str(tmp_path / "file")))
     result = audited(FEW, Executors(), options)
@@ -134,7 +134,7 @@ def test_what_an_executor_says_is_said_once(tmp_path: Path) -> None:
     assert all(line.startswith("cache: not used: ") for line in actual)
 
 
-def test_a_job_that_was_interrupted_goes_on_from_what_is_done(
+def test_interrupted_job_continues_from_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(many, "AT_ONCE", 2)
@@ -157,7 +157,7 @@ def test_a_job_that_was_interrupted_goes_on_from_what_is_done(
         assert body(value.run.report) == body(api.audit(path))
 
 
-def test_the_secret_of_the_cache_is_there_before_an_executor_needs_it(tmp_path: Path) -> None:
+def test_cache_secret_is_written_before_the_audits(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
 
     secrets: list[bytes] = []
@@ -175,7 +175,7 @@ def test_the_secret_of_the_cache_is_there_before_an_executor_needs_it(tmp_path: 
     assert len(secrets[0]) == 32
 
 
-def test_which_kernel_executors_have_is_for_the_engine_to_say(
+def test_executors_do_not_report_the_kernel_of_the_driver(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("inspector.analyses.shared.run.kernel_name", lambda: PYTHON)
@@ -186,7 +186,7 @@ def test_which_kernel_executors_have_is_for_the_engine_to_say(
     assert [line for line in result if "Python kernel" in line]
 
 
-def test_no_secret_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+def test_cache_inside_a_checkpoint_is_not_used(tmp_path: Path) -> None:
     inside = copy_of("agg_update", tmp_path)
     before = sorted(inside.rglob("*"))
     result = audited([str(inside)], Executors(), api.Options(cache=str(inside / "cache")))
@@ -194,7 +194,7 @@ def test_no_secret_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     assert sorted(inside.rglob("*")) == before
 
 
-def test_kept_members_of_a_fleet_are_small() -> None:
+def test_fleet_members_in_memory_are_small() -> None:
     report = api.audit(FEW[0])
     count = 100
     for output in ("json", "table", "ndjson"):

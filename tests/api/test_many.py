@@ -12,7 +12,7 @@ from inspector.exceptions import CheckpointError, NotACheckpointError
 from tests.fixture_folder import NEWEST
 
 
-def test_each_checkpoint_has_its_report_or_its_error(tmp_path: Path) -> None:
+def test_audit_many_returns_a_report_or_an_error(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     leak, second = NEWEST / "fmgws_event_ignore" / "checkpoint", tmp_path / "other"
     result = {audit.path: audit for audit in api.audit_many([leak, str(second)])}
@@ -27,7 +27,7 @@ def test_each_checkpoint_has_its_report_or_its_error(tmp_path: Path) -> None:
     ("path", "recursive"),
     [(NEWEST / "agg_*d" / "checkpoint", False), (NEWEST / "agg_append", True)],
 )
-def test_patterns_and_folders_are_searched(path: Path, recursive: bool) -> None:
+def test_audit_many_searches_patterns_and_folders(path: Path, recursive: bool) -> None:
     audits = list(api.audit_many(path, api.Options(batch=4), recursive=recursive))
     assert [item.path for item in audits] == [str(NEWEST / "agg_append" / "checkpoint")]
     assert audits[0].result is not None
@@ -35,7 +35,7 @@ def test_patterns_and_folders_are_searched(path: Path, recursive: bool) -> None:
 
 
 @pytest.mark.parametrize("folder", ["second", "second/state/kept", "linked/kept"])
-def test_a_cache_in_one_of_them_is_refused_before_any_is_read(folder: str, tmp_path: Path) -> None:
+def test_cache_inside_a_checkpoint_is_refused(folder: str, tmp_path: Path) -> None:
     roots = [tmp_path / "first", tmp_path / "second"]
     for root in roots:
         shutil.copytree(NEWEST / "agg_append" / "checkpoint", root)
@@ -48,7 +48,7 @@ def test_a_cache_in_one_of_them_is_refused_before_any_is_read(folder: str, tmp_p
     assert all(audit.result is not None for audit in api.audit_many(roots, outside))
 
 
-def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
+def test_audit_many_takes_the_keywords_of_audit() -> None:
     path = NEWEST / "agg_append" / "checkpoint"
     (audit,) = api.audit_many(path, maximum={"state.rows": "1"})
     assert audit.result is not None
@@ -59,7 +59,7 @@ def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
         api.audit_many(path, api.Options(key="user=a"))
 
 
-def test_a_filter_gives_the_checkpoints_with_a_level_or_a_finding() -> None:
+def test_audit_many_filters_by_level_and_finding() -> None:
     paths = [NEWEST / name / "checkpoint" for name in ("agg_append", "fmgws_event_ignore")]
     for item in ({"level": "error"}, {"finding": "ss203"}, {"finding": ["SS203", "SS101"]}):
         (leak,) = api.audit_many(

@@ -25,7 +25,7 @@ def json_of(report: api.Report) -> Any:
 
 
 @pytest.mark.parametrize("path", [LEAK, str(LEAK), LEAK / "state", f"file://{LEAK}"])
-def test_paths_and_urls_open_it(path: Any) -> None:
+def test_paths_and_urls_open_a_checkpoint(path: Any) -> None:
     opened = inspector.open_checkpoint(path)
     assert isinstance(opened, api.OpenCheckpoint)
     assert opened.verify().summary["version"] == 13
@@ -34,7 +34,7 @@ def test_paths_and_urls_open_it(path: Any) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_analysis_is_a_method_and_gives_the_report_of_its_function(command: str) -> None:
+def test_methods_give_the_reports_of_the_functions(command: str) -> None:
     method = getattr(inspector.open_checkpoint(LEAK), command)
     function = getattr(api, command)
     assert json_of(method()) == json_of(function(str(LEAK)))
@@ -43,7 +43,7 @@ def test_every_analysis_is_a_method_and_gives_the_report_of_its_function(command
     assert "function" not in str(inspect.signature(method))
 
 
-def test_all_analyses_are_listed_and_nothing_else_is_there() -> None:
+def test_dir_lists_all_analyses() -> None:
     opened = inspector.open_checkpoint(LEAK)
     assert set(analyses.names()) < set(dir(opened))
     with pytest.raises(AttributeError, match="no attribute 'adit'"):
@@ -53,7 +53,7 @@ def test_all_analyses_are_listed_and_nothing_else_is_there() -> None:
     assert "open_checkpoint" in dir(inspector)
 
 
-def test_options_hold_for_all_calls_and_a_call_may_give_others() -> None:
+def test_call_options_override_the_options_of_the_checkpoint() -> None:
     opened = inspector.open_checkpoint(LEAK, batch=4, partition_id=1)
     assert opened.sizes().summary["version"] == 5
     assert opened.sizes(batch=7).summary["version"] == 8
@@ -64,7 +64,7 @@ def test_options_hold_for_all_calls_and_a_call_may_give_others() -> None:
     assert opened.sizes().summary["version"] == 5
 
 
-def test_words_stand_for_enums_and_one_text_for_several() -> None:
+def test_options_accept_words_for_enums_and_lists() -> None:
     opened = inspector.open_checkpoint(LEAK)
     by_word = list(opened.leftovers(redact="hash", limit=3).primary.rows)
     assert by_word == list(opened.leftovers(redact=Redact.HASH, limit=3).primary.rows)
@@ -90,13 +90,13 @@ def test_words_stand_for_enums_and_one_text_for_several() -> None:
         ),
     ],
 )
-def test_a_misspelt_option_is_refused(keywords: dict[str, Any], words: str) -> None:
+def test_misspelt_keyword_is_refused(keywords: dict[str, Any], words: str) -> None:
     with pytest.raises(TypeError) as caught:
         inspector.open_checkpoint(LEAK).leftovers(**keywords)
     assert words in str(caught.value)
 
 
-def test_a_value_that_is_none_of_its_words_is_refused() -> None:
+def test_invalid_option_values_are_refused() -> None:
     opened = inspector.open_checkpoint(LEAK)
     with pytest.raises(ValueError, match="redact is 'some', expected none, hash, all"):
         opened.rows(redact="some")
@@ -112,7 +112,7 @@ def test_a_value_that_is_none_of_its_words_is_refused() -> None:
         inspector.open_checkpoint(LEAK, bach=3)  # type: ignore[call-arg]
 
 
-def test_what_is_no_checkpoint_is_said_when_it_is_opened(tmp_path: Path) -> None:
+def test_opening_a_missing_checkpoint_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(inspector.NotACheckpointError):
         inspector.open_checkpoint(tmp_path)
     with pytest.raises(inspector.CheckpointError, match="does not exist"):
@@ -121,7 +121,7 @@ def test_what_is_no_checkpoint_is_said_when_it_is_opened(tmp_path: Path) -> None
         inspector.open_checkpoint(Path("s3a://bucket/checkpoint"))
 
 
-def test_each_call_reads_the_checkpoint_as_it_is_then(tmp_path: Path) -> None:
+def test_each_call_reads_the_checkpoint_again(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     opened = OpenCheckpoint(path)
     assert opened.verify().complete
@@ -130,7 +130,7 @@ def test_each_call_reads_the_checkpoint_as_it_is_then(tmp_path: Path) -> None:
     assert not opened.verify().complete
 
 
-def test_type_checkers_see_what_the_declarations_say() -> None:
+def test_stub_files_match_the_declarations() -> None:
     for stub, text in stubs().items():
         assert stub.read_text("utf-8") == text, "python scripts/refresh_docs.py writes it"
     assert {stub.relative_to(PACKAGE) for stub in stubs()} == {
@@ -141,7 +141,7 @@ def test_type_checkers_see_what_the_declarations_say() -> None:
         assert f"    def {name}(\n" in methods
 
 
-def test_importing_the_package_reads_no_analysis() -> None:
+def test_importing_the_package_imports_no_analysis() -> None:
     import subprocess
     import sys
 

@@ -29,7 +29,7 @@ def expected_code(case: str, command: str) -> int:
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
-def test_the_machine_formats_hold_the_same_rows(case: str, command: str) -> None:
+def test_json_ndjson_and_csv_have_equal_rows(case: str, command: str) -> None:
     path = checkpoint_of(case)
     outcomes = {o: run(command, path, "-o", o) for o in ("json", "ndjson", "csv")}
     assert {o.code for o in outcomes.values()} == {expected_code(case, command)}
@@ -59,7 +59,7 @@ def _csv_word(value: object) -> str:
 
 
 @pytest.mark.parametrize(("command", "output"), crossed(COMMANDS, OUTPUTS))
-def test_a_run_without_trouble_says_nothing_on_stderr(command: str, output: str) -> None:
+def test_stderr_is_empty_without_problems(command: str, output: str) -> None:
     assert run(command, checkpoint_of(LEAK), "-o", output).err == ""
 
 
@@ -78,7 +78,7 @@ def test_a_run_without_trouble_says_nothing_on_stderr(command: str, output: str)
         *((output, False, "") for output in ("table", "json", "markdown")),
     ],
 )
-def test_where_a_format_has_no_place_problems_and_notes_go_to_stderr(
+def test_problems_and_notes_of_ndjson_and_csv_go_to_stderr(
     output: str, quiet: bool, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = Table("rows", "rows", (Column("a"),), [{"a": 1}])
@@ -94,7 +94,7 @@ def test_where_a_format_has_no_place_problems_and_notes_go_to_stderr(
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
-def test_a_table_for_people_has_a_line_for_every_row(case: str, command: str) -> None:
+def test_table_and_markdown_have_a_line_for_every_row(case: str, command: str) -> None:
     path = checkpoint_of(case)
     options = ("--limit", "0") if command in ("rows", "leftovers") else ()
     envelope = run(command, path, "-o", "json", *options).json
@@ -125,7 +125,7 @@ def test_a_table_for_people_has_a_line_for_every_row(case: str, command: str) ->
 
 
 @pytest.mark.parametrize(("command", "case"), crossed(COMMANDS, CASES))
-def test_a_checkpoint_is_the_same_after_a_command(command: str, case: str, tmp_path: Path) -> None:
+def test_commands_do_not_change_the_checkpoint(command: str, case: str, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(checkpoint_of(case), tmp_path / case))
     (copy / "state/0/0/2.delta").write_bytes(b"LZ4Block, but no more of it")
     before = tree(copy)
@@ -144,7 +144,7 @@ def test_a_checkpoint_is_the_same_after_a_command(command: str, case: str, tmp_p
     ],
     ids=" ".join,
 )
-def test_nor_does_any_other_call_change_it(
+def test_history_diff_and_export_do_not_change_the_checkpoint(
     args: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = Path(shutil.copytree(checkpoint_of("agg_update"), tmp_path / "ck"))
@@ -156,7 +156,7 @@ def test_nor_does_any_other_call_change_it(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_is_short_for_help(command: str) -> None:
+def test_help_of_a_command(command: str) -> None:
     short, long = run(command, "-h"), run(command, "--help")
     assert short == long
     assert short.code == 0
@@ -166,7 +166,7 @@ def test_help_is_short_for_help(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", OF_STATE)
-def test_the_environment_gives_options(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_set_options(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_update")
     monkeypatch.setenv(f"INSPECTOR_{command.upper()}_OUTPUT", "json")
     monkeypatch.setenv(f"INSPECTOR_{command.upper()}_BATCH", "4")
@@ -182,7 +182,7 @@ VERSIONS: dict[tuple[str, ...], int] = {(): 10, ("--batch", "6"): 7, ("--state-v
 
 
 @pytest.mark.parametrize(("command", "options"), crossed(OF_STATE, tuple(VERSIONS)))
-def test_a_batch_made_the_version_after_it(command: str, options: tuple[str, ...]) -> None:
+def test_batch_option_selects_the_version_after_it(command: str, options: tuple[str, ...]) -> None:
     version = VERSIONS[options]
     summary = run(command, checkpoint_of("agg_update"), "-o", "json", *options).json["summary"]
     assert (summary["version"], summary["batch_id"]) == (version, version - 1)
@@ -204,24 +204,24 @@ def report(*findings: Kind, problems: tuple[str, ...] = ()) -> Report:
         (SameValues.kind, {"info"}),
     ],
 )
-def test_findings_count_from_the_severity_asked_for(kind: Kind, fails: set[str]) -> None:
+def test_exit_code_counts_findings_from_the_fail_on_severity(kind: Kind, fails: set[str]) -> None:
     assert {word for word in FAIL_ON if code_of(report(kind), word) is Exit.FINDINGS} == fails
     assert code_of(report(), "info") is Exit.OK
 
 
-def test_what_could_not_be_read_is_graver_than_findings() -> None:
+def test_incomplete_exit_code_precedes_findings() -> None:
     assert code_of(report(KeptKeys.kind, problems=("truncated",)), "never") is Exit.INCOMPLETE
     assert code_of(report(KeptKeys.kind, problems=("truncated",)), "info") is Exit.INCOMPLETE
 
 
 @pytest.mark.parametrize("slug", ["codec-mismatch", "snapshot-differs"])
-def test_a_statement_about_a_file_that_could_be_read_is_not_incomplete(slug: str) -> None:
+def test_problems_of_readable_files_are_not_incomplete(slug: str) -> None:
     assert code_of(report(problems=(slug,)), "never") is Exit.OK
     assert code_of(report(problems=(slug, "truncated")), "never") is Exit.INCOMPLETE
 
 
 @pytest.mark.parametrize("command", ["audit", "rows", "leftovers"])
-def test_keys_are_shown_hashed_or_not_at_all(command: str) -> None:
+def test_redact_option_hashes_or_hides_keys(command: str) -> None:
     path = checkpoint_of(LEAK)
     result = {kind: run(command, path, "--redact", kind.value, "-o", "json") for kind in Redact}
     assert "once-000" in result[Redact.NONE].out
@@ -232,7 +232,7 @@ def test_keys_are_shown_hashed_or_not_at_all(command: str) -> None:
     assert '"key": "***"' in result[Redact.ALL].out
 
 
-def test_format_of_rows_names_export() -> None:
+def test_parquet_output_of_rows_names_export() -> None:
     outcome = run("rows", checkpoint_of("agg_update"), "-o", "parquet")
     assert outcome.code == 2
     assert "inspector export rows PATH -O rows.parquet" in outcome.err

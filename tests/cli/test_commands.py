@@ -17,7 +17,7 @@ from tests.fixture_folder import REPOSITORY
 
 
 @pytest.mark.parametrize("name", [name for name in commands() if name not in WITHOUT_ANALYSIS])
-def test_a_command_has_the_options_of_its_declaration(name: str) -> None:
+def test_command_has_the_options_of_its_declaration(name: str) -> None:
     analysis = analyses.load(name)
     flags = {flag for param in command_of(analysis).params for flag in param.opts}
     assert {item.flag for item in (*analysis.options, *analysis.shared)} <= flags
@@ -26,7 +26,7 @@ def test_a_command_has_the_options_of_its_declaration(name: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["info", "files"])
-def test_commands_that_read_no_state_import_nothing_that_does(command: str) -> None:
+def test_info_and_files_import_no_state_modules(command: str) -> None:
     program = (
         "import sys\n"
         "from inspector.cli.main import run\n"
@@ -49,7 +49,7 @@ def test_changes_is_no_command() -> None:
     assert run("changes", checkpoint_of("agg_update")).code == 2
 
 
-def test_the_story_of_leftovers_is_written_as_parquet_too(tmp_path: Path) -> None:
+def test_explained_leftovers_are_written_as_parquet(tmp_path: Path) -> None:
     path, file = checkpoint_of("fmgws_event_ignore"), tmp_path / "story.parquet"
     outcome = run("leftovers", path, "--explain", "value=once-000", "-o", "parquet", "-O", file)
     assert (outcome.code, outcome.out) == (0, "")

@@ -11,7 +11,7 @@ from tests.cli.support import Outcome, checkpoint_of, run
 JOIN = checkpoint_of("join_left_outer")
 
 
-def test_a_file_holds_what_the_command_line_can_say(tmp_path: Path) -> None:
+def test_config_file_sets_options(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text('join-retention = ["left=10s"]\noutput = "ndjson"\n')
     outcome = run("leftovers", JOIN, "--join-retention", "left=10s", "-o", "ndjson")
@@ -19,7 +19,7 @@ def test_a_file_holds_what_the_command_line_can_say(tmp_path: Path) -> None:
     assert run("leftovers", JOIN, "--config", file).out == outcome.out
 
 
-def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
+def test_command_line_precedes_the_config_file(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text('[join-retention]\nleft = "10s"\n')
     outcome = run(
@@ -38,7 +38,7 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
         ("#" * (1 << 20) + "\n", "more than 1,048,576 bytes"),
     ],
 )
-def test_a_file_that_is_wrong_is_a_usage_error(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_config_file_is_a_usage_error(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "rules.toml"
     file.write_text(content)
     outcome = run("leftovers", JOIN, "--config", file)
@@ -56,7 +56,7 @@ def test_a_file_that_is_wrong_is_a_usage_error(tmp_path: Path, content: str, mes
         ("--config", "/nowhere.toml"),
     ],
 )
-def test_a_rule_that_cannot_be_is_a_usage_error(option: tuple[str, str]) -> None:
+def test_invalid_rule_option_is_a_usage_error(option: tuple[str, str]) -> None:
     outcome = run("leftovers", JOIN, *option)
     assert outcome.code == 2
     assert outcome.out == ""

@@ -55,7 +55,7 @@ def test_commands_lead_from_a_leak_to_a_comparison_with_the_baseline(
     assert commands(audit.out).count(plan) == 2
 
 
-def test_every_command_of_a_named_key_works(folder: Path) -> None:
+def test_printed_commands_for_a_named_key_run(folder: Path) -> None:
     root = folder / "orders"
     shutil.copytree(NEWEST / "rocksdb_tws_processing/checkpoint", root)
     words = ("--key", "value=once-016", "--by", "removal", "--stopped")
@@ -70,7 +70,7 @@ def test_every_command_of_a_named_key_works(folder: Path) -> None:
     assert steps[1]["command"].startswith("inspector copy")
 
 
-def test_the_oldest_key_of_a_processor_can_be_left_out(folder: Path) -> None:
+def test_oldest_key_of_a_processor_can_be_evicted(folder: Path) -> None:
     shutil.copytree(NEWEST / "rocksdb_tws_processing/checkpoint", folder / "orders")
     report = json.loads(run("top", "orders", "--by", "oldest", "-o", "json").out)
     row = next(row for row in report["rows"] if row["by"] == "oldest")
@@ -79,7 +79,7 @@ def test_the_oldest_key_of_a_processor_can_be_left_out(folder: Path) -> None:
     assert commands(run("copy", "orders", "the copy", *words).out)[0].startswith("inspector copy")
 
 
-def test_steps_repeat_the_options_by_which_the_checkpoint_is_read(folder: Path) -> None:
+def test_printed_commands_repeat_the_options(folder: Path) -> None:
     shutil.copytree(NEWEST / "trouble_kept_timeouts/checkpoint", folder / "orders")
     options = ("--timeout-kind", "event", "--certainty", "inferred", "--by", "removal")
     plan = run("copy", "orders", "new", "--evict", "kept_without_timeout", *options, "--plan")
@@ -92,7 +92,7 @@ def test_steps_repeat_the_options_by_which_the_checkpoint_is_read(folder: Path) 
         follow(command)
 
 
-def test_a_plan_that_would_be_refused_has_no_steps(folder: Path) -> None:
+def test_refused_plan_prints_no_commands(folder: Path) -> None:
     shutil.copytree(NEWEST / "join_left_outer/checkpoint", folder / "orders")
     plan = run("copy", "orders", "new", "--where", "key.field0!=null", "--plan")
     assert plan.code == 1
@@ -100,7 +100,7 @@ def test_a_plan_that_would_be_refused_has_no_steps(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("case", ["dedup_no_watermark", "trouble_dedup_without_time"])
-def test_a_rule_that_never_removes_names_the_page_on_leaked_keys(case: str, folder: Path) -> None:
+def test_never_expiring_rule_names_the_page_on_leaked_keys(case: str, folder: Path) -> None:
     shutil.copytree(NEWEST / case / "checkpoint", folder / "orders")
     text = " ".join(run("audit", "orders").out.split())
     assert "The changed query needs a new checkpoint." in text

@@ -42,7 +42,7 @@ from tests.profiles import crossed
         (ZeroDivisionError(), 70),
     ],
 )
-def test_an_error_has_one_exit_code(error: Exception, code: int) -> None:
+def test_exit_code_of_each_error(error: Exception, code: int) -> None:
     assert exit_of(error) == code
 
 
@@ -69,7 +69,7 @@ ELSEWHERE = (_empty, _missing, _some_file, _other_folder)
 
 
 @pytest.mark.parametrize(("command", "make"), crossed(COMMANDS, ELSEWHERE))
-def test_where_there_is_no_checkpoint_the_code_is_3(
+def test_missing_checkpoint_is_exit_code_3(
     command: str, make: Callable[[Path], Path], tmp_path: Path
 ) -> None:
     path = make(tmp_path)
@@ -80,7 +80,7 @@ def test_where_there_is_no_checkpoint_the_code_is_3(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_state_of_an_unknown_provider_is_not_supported(command: str, tmp_path: Path) -> None:
+def test_unknown_provider_is_exit_code_5(command: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     for file in (path / "offsets").iterdir():
         change(file, lambda data: data.replace(b"HDFSBackedStateStore", b"LsmStateStore"))
@@ -107,7 +107,7 @@ USAGE: list[tuple[str, ...]] = [
 
 
 @pytest.mark.parametrize(("command", "options"), crossed(COMMANDS, USAGE))
-def test_what_cannot_be_asked_is_refused(command: str, options: tuple[str, ...]) -> None:
+def test_invalid_options_are_exit_code_2(command: str, options: tuple[str, ...]) -> None:
     outcome = run(command, checkpoint_of("agg_append"), *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.splitlines()[-1].lower().startswith("error: ")
@@ -115,21 +115,23 @@ def test_what_cannot_be_asked_is_refused(command: str, options: tuple[str, ...])
 
 
 @pytest.mark.parametrize("args", [(), ("nope",), ("audit",), ("rows",), ("rows", "a", "b")])
-def test_a_command_line_without_sense_is_refused(args: tuple[str, ...]) -> None:
+def test_invalid_command_line_is_exit_code_2(args: tuple[str, ...]) -> None:
     outcome = run(*args)
     assert (outcome.code, outcome.out) == (2, "")
     assert "Usage: inspector" in outcome.err
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_storage_without_driver_is_told(command: str) -> None:
+def test_storage_without_driver_is_exit_code_2(command: str) -> None:
     outcome = run(command, "nosuchstorage://bucket/checkpoint")
     assert outcome.code == 2
     assert outcome.err.startswith("error: nosuchstorage://bucket/checkpoint: ")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_fault_of_ours_is_70_and_one_line(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_exit_code_70_and_one_line(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_args: Any, **_options: Any) -> None:
         raise ZeroDivisionError("by zero")
 
@@ -140,7 +142,7 @@ def test_a_fault_of_ours_is_70_and_one_line(command: str, monkeypatch: pytest.Mo
     assert "Traceback" not in outcome.err
 
 
-def test_debugging_shows_where_a_fault_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debug_variable_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECTOR_DEBUG", "1")
     with mock.patch.object(Opened, "start", side_effect=ZeroDivisionError):
         outcome = run("info", checkpoint_of("agg_append"))
@@ -150,7 +152,7 @@ def test_debugging_shows_where_a_fault_is(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_interruption_is_130(command: str) -> None:
+def test_keyboard_interrupt_is_exit_code_130(command: str) -> None:
     with mock.patch.object(Opened, "start", side_effect=KeyboardInterrupt):
         assert run(command, checkpoint_of("agg_append")).code == 130
 
@@ -202,7 +204,7 @@ READS_STATE = tuple(command for command in OF_STATE if command not in ("info", "
 
 
 @pytest.mark.parametrize(("command", "spoil"), crossed(READS_STATE, SPOILS))
-def test_what_cannot_be_read_is_a_problem_and_the_rest_is_reported(
+def test_damaged_delta_is_a_problem_and_the_rest_is_reported(
     command: str, spoil: Spoil, tmp_path: Path
 ) -> None:
     path = copy_of("agg_append", tmp_path)
@@ -229,9 +231,7 @@ TOLD_IN = {"table": "out", "markdown": "out", "json": "out", "ndjson": "err", "c
 
 
 @pytest.mark.parametrize(("spoil", "output"), crossed(SPOILS, tuple(TOLD_IN)))
-def test_every_format_tells_that_something_could_not_be_read(
-    spoil: Spoil, output: str, tmp_path: Path
-) -> None:
+def test_every_format_reports_a_damaged_delta(spoil: Spoil, output: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     spoil(path)
     outcome = run("sizes", path, "-o", output, "--quiet")
@@ -244,7 +244,7 @@ def test_every_format_tells_that_something_could_not_be_read(
 
 
 @pytest.mark.parametrize("command", ["info", "files"])
-def test_a_listing_tells_of_what_is_missing(command: str, tmp_path: Path) -> None:
+def test_info_and_files_report_a_missing_delta(command: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     _lose_delta(path)
     outcome = run(command, path, "-o", "json")
@@ -261,7 +261,7 @@ LOGS = ("offsets/3", "commits/3", "state/0/_metadata/metadata")
 @pytest.mark.parametrize(
     ("command", "log"), [*crossed(OF_STATE, LOGS), ("offsets", LOGS[0]), ("offsets", LOGS[1])]
 )
-def test_a_log_entry_that_cannot_be_read_leaves_the_rest(
+def test_damaged_log_entry_is_a_problem_and_the_rest_is_reported(
     command: str, log: str, tmp_path: Path
 ) -> None:
     path = copy_of("agg_append", tmp_path)
@@ -277,7 +277,7 @@ def test_a_log_entry_that_cannot_be_read_leaves_the_rest(
 
 
 @pytest.mark.parametrize("command", OF_STATE)
-def test_without_a_schema_bytes_are_still_told(command: str, tmp_path: Path) -> None:
+def test_damaged_schema_file_leaves_the_bytes_of_rows(command: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     rows = run("rows", path, "--raw", "-o", "json").rows
     (path / "state/0/0/_metadata/schema").write_bytes(b"\x00\x02v2\x00\x00")
@@ -293,7 +293,7 @@ def test_without_a_schema_bytes_are_still_told(command: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("command", OF_STATE)
-def test_a_query_without_state_is_no_failure(command: str, tmp_path: Path) -> None:
+def test_query_without_state_is_exit_code_0(command: str, tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     shutil.rmtree(path / "state")
     for batch in range(5, 10):  # a batch without new data, as 5 is, shows that there was state
@@ -311,7 +311,7 @@ def test_a_query_without_state_is_no_failure(command: str, tmp_path: Path) -> No
         assert any(word in table.out for word in empty)
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_closed_pipe_is_exit_code_0() -> None:
     command = [sys.executable, "-m", "inspector", "rows", str(checkpoint_of("agg_complete"))]
     with subprocess.Popen(
         [*command, "-o", "ndjson", "--raw"],

@@ -16,19 +16,19 @@ from inspector.engines.workers import package_zip
 from tests.cli.support import checkpoint_of, run
 
 
-def test_without_a_topic_all_are_listed() -> None:
+def test_explain_without_a_topic_lists_the_topics() -> None:
     outcome = run("explain", "--wide")
     assert (outcome.code, outcome.out, outcome.err) == (0, docs.contents(), "")
 
 
 @pytest.mark.parametrize("topic", ["tutorial", "reference/findings", "SS203", "TruncatedError"])
-def test_a_topic_is_printed_as_markdown(topic: str) -> None:
+def test_topic_is_printed_as_markdown(topic: str) -> None:
     outcome = run("explain", topic, "--wide")
     assert (outcome.code, outcome.out, outcome.err) == (0, docs.lookup(topic), "")
 
 
 @pytest.mark.parametrize(("columns", "width"), [("", 100), ("60", 60), ("0", None)])
-def test_what_is_piped_is_wrapped(
+def test_piped_topic_is_wrapped(
     columns: str, width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
@@ -58,14 +58,14 @@ def test_topic_finds_the_page_of_a_word(topic: str, title: str) -> None:
     assert outcome.out.startswith(f"{title}\n")
 
 
-def test_an_unknown_topic_is_a_usage_error_with_its_neighbours() -> None:
+def test_unknown_topic_is_a_usage_error_with_suggestions() -> None:
     outcome = run("explain", "TruncatdError")
     assert (outcome.code, outcome.out) == (2, "")
     assert "unknown topic 'TruncatdError'; did you mean TruncatedError" in outcome.err
     assert "unknown topic 'xyzzy'; inspector explain NAME explains" in run("explain", "xyzzy").err
 
 
-def test_a_path_without_a_checkpoint_or_a_text_is_not_passed_over() -> None:
+def test_explain_refuses_a_missing_checkpoint_or_text() -> None:
     outcome = run("explain", "state grows", "/no/such/checkpoint")
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is nothing at /no/such/checkpoint" in outcome.err
@@ -78,7 +78,7 @@ def test_a_path_without_a_checkpoint_or_a_text_is_not_passed_over() -> None:
     assert run("explain", *pasted.split(" ")).code == 0
 
 
-def test_a_terminal_gets_it_rendered() -> None:
+def test_terminal_shows_a_rendered_topic() -> None:
     parent, child = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "inspector", "explain", "SS203"],
@@ -105,7 +105,7 @@ def _all_of(terminal: int) -> str:
     return b"".join(pieces).decode()
 
 
-def test_a_page_is_printed_where_the_encoding_lacks_its_characters() -> None:
+def test_topic_is_escaped_in_ascii() -> None:
     outcome = run("explain", "tutorial", encoding="ascii")
     assert outcome.code == 0
     assert "SS203 error \\u00b7 proven" in outcome.out
@@ -114,7 +114,7 @@ def test_a_page_is_printed_where_the_encoding_lacks_its_characters() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"), [(["info", str(checkpoint_of("agg_update"))], 0), (["explain"], 2)]
 )
-def test_a_copy_for_workers_has_commands_and_no_pages(
+def test_package_zip_for_workers_has_no_documentation(
     tmp_path: Path, arguments: list[str], code: int
 ) -> None:
     command = [sys.executable, "-m", "inspector", *arguments]
@@ -141,7 +141,7 @@ def test_a_copy_for_workers_has_commands_and_no_pages(
     ],
     ids=["number", "numbers", "files", "sources"],
 )
-def test_hostile_texts_have_an_answer(text: str, tmp_path: Path) -> None:
+def test_explain_answers_hostile_texts(text: str, tmp_path: Path) -> None:
     # In a second or less: what takes the square of the length takes an hour here.
     message = tmp_path / "message.txt"
     message.write_text(f"STREAM_FAILED {text}")

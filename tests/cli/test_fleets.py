@@ -40,7 +40,7 @@ def levels(outcome: Any) -> list[tuple[str, str]]:
     return [(Path(row["checkpoint"]).name, row["level"]) for row in outcome.json["fleet"]]
 
 
-def test_those_below_a_folder_are_judged_the_worst_first(fleet: Path) -> None:
+def test_recursive_fleet_is_sorted_by_level(fleet: Path) -> None:
     outcome = run("audit", "--recursive", fleet, "-o", "json")
     assert outcome.code == 4
     assert levels(outcome) == [
@@ -55,13 +55,13 @@ def test_those_below_a_folder_are_judged_the_worst_first(fleet: Path) -> None:
     assert [row["exit_code"] for row in outcome.json["fleet"]] == [4, 1, 0]
 
 
-def test_a_pattern_means_what_matches(fleet: Path) -> None:
+def test_path_pattern_matches_checkpoints(fleet: Path) -> None:
     outcome = run("audit", f"{fleet}/*/h*", "-o", "json")
     assert (outcome.code, levels(outcome)) == (0, [("healthy", "ok")])
     assert run("audit", f"{fleet}/*/x*").code == 3
 
 
-def test_people_get_the_causes_with_their_checkpoints() -> None:
+def test_fleet_table_lists_causes_and_actions() -> None:
     outcome = run("audit", HEALTHY, LEAK, WARNED)
     assert outcome.code == 1
     first, *_ = outcome.out.splitlines()
@@ -79,7 +79,7 @@ def test_people_get_the_causes_with_their_checkpoints() -> None:
     assert details.count("sizes of version") == 2
 
 
-def test_a_filter_leaves_out_checkpoints_and_no_exit_code(fleet: Path) -> None:
+def test_level_and_finding_filters_keep_the_exit_code(fleet: Path) -> None:
     everything = run("audit", "-r", fleet, "-o", "json")
     for output in ("json", "html", "table"):
         graver = run("audit", "-r", fleet, "--level", "error", "-o", output)
@@ -94,7 +94,7 @@ def test_a_filter_leaves_out_checkpoints_and_no_exit_code(fleet: Path) -> None:
 
 
 @pytest.mark.parametrize("output", sorted({*OUTPUTS, "html", "junit", "prometheus"}))
-def test_what_failed_and_what_is_clean_is_in_every_format(tmp_path: Path, output: str) -> None:
+def test_every_format_has_failed_and_healthy_checkpoints(tmp_path: Path, output: str) -> None:
     missing = tmp_path / "missing"
     outcome = run("audit", HEALTHY, missing, LEAK, "-o", output)
     assert outcome.code == 3
@@ -110,7 +110,7 @@ def test_what_failed_and_what_is_clean_is_in_every_format(tmp_path: Path, output
     )
 
 
-def test_lines_have_a_row_for_every_checkpoint(tmp_path: Path) -> None:
+def test_ndjson_and_csv_have_a_row_for_every_checkpoint(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     args = ("audit", HEALTHY, missing, LEAK)
     for rows in (run(*args, "-o", "ndjson").ndjson, run(*args, "-o", "csv").csv):
@@ -123,7 +123,7 @@ def test_lines_have_a_row_for_every_checkpoint(tmp_path: Path) -> None:
         assert rows[0]["message"].startswith("got nothing")
 
 
-def test_a_failed_checkpoint_is_an_object_among_the_reports(tmp_path: Path) -> None:
+def test_json_report_of_a_failed_checkpoint(tmp_path: Path) -> None:
     document = run("audit", tmp_path / "missing", HEALTHY, "-o", "json").json
     failed, report = document["reports"]
     assert failed["error"]["kind"] == "not-a-checkpoint"
@@ -133,7 +133,7 @@ def test_a_failed_checkpoint_is_an_object_among_the_reports(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("command", sampled(MANY, 3))
-def test_a_command_takes_several_paths(command: str, tmp_path: Path) -> None:
+def test_command_takes_several_paths(command: str, tmp_path: Path) -> None:
     needed = NEEDED.get(command, ())
     outcome = run(command, HEALTHY, tmp_path / "missing", WARNED, *needed, "-o", "json")
     assert outcome.code == 3
@@ -146,12 +146,14 @@ def test_a_command_takes_several_paths(command: str, tmp_path: Path) -> None:
     assert report == alone
 
 
-def test_a_checkpoint_that_is_named_twice_is_read_once() -> None:
+def test_checkpoint_named_twice_is_read_once() -> None:
     outcome = run("info", HEALTHY, f"{HEALTHY}/", LEAK, "-o", "json")
     assert len(outcome.json["fleet"]) == 2
 
 
-def test_whatever_goes_wrong_in_one_ends_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_of_one_checkpoint_does_not_end_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tasks = Run.tasks
 
     def broken(self: Run, request: Any) -> Any:
@@ -168,14 +170,14 @@ def test_whatever_goes_wrong_in_one_ends_no_other(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("at_once", sampled(["2", "1", "16"], 3))
-def test_how_many_are_read_at_once_changes_nothing(at_once: str) -> None:
+def test_at_once_option_does_not_change_the_report(at_once: str) -> None:
     paths = (HEALTHY, LEAK, WARNED, checkpoint_of("agg_v1"))
     assert run("audit", *paths, "--at-once", at_once, "-o", "json").json == (
         run("audit", *paths, "-o", "json").json
     )
 
 
-def test_one_file_holds_them_all_and_lies_in_none(tmp_path: Path) -> None:
+def test_fleet_output_file_is_outside_all_checkpoints(tmp_path: Path) -> None:
     file = tmp_path / "fleet.json"
     assert run("audit", HEALTHY, LEAK, "-O", file).code == 1
     assert file.read_text() == run("audit", HEALTHY, LEAK, "-o", "json").out
@@ -187,7 +189,7 @@ def test_one_file_holds_them_all_and_lies_in_none(tmp_path: Path) -> None:
     assert tree(copy) == before
 
 
-def test_a_page_is_written_beside_the_document(tmp_path: Path) -> None:
+def test_fleet_page_is_written_with_the_json_report(tmp_path: Path) -> None:
     page, report = tmp_path / "page.html", tmp_path / "report.json"
     outcome = run("audit", HEALTHY, LEAK, tmp_path / "none", "--html", page, "-O", report)
     assert outcome.code == 3
@@ -197,13 +199,13 @@ def test_a_page_is_written_beside_the_document(tmp_path: Path) -> None:
     assert report.read_text().startswith('{"schema_version"')
 
 
-def test_parquet_is_of_one_checkpoint(tmp_path: Path) -> None:
+def test_parquet_output_is_for_one_checkpoint(tmp_path: Path) -> None:
     outcome = run("leftovers", HEALTHY, LEAK, "-o", "parquet", "-O", tmp_path / "x.parquet")
     assert outcome.code == 2
     assert "is for one checkpoint" in outcome.err
 
 
-def test_patterns_are_not_searched_by_spark() -> None:
+def test_recursive_search_needs_the_local_filesystem() -> None:
     outcome = run("info", "--recursive", HEALTHY)
     assert outcome.code == 0
     outcome = run("audit", "--recursive", HEALTHY, "--io", "hadoop", "--engine", "local")
@@ -211,7 +213,7 @@ def test_patterns_are_not_searched_by_spark() -> None:
 
 
 @pytest.mark.parametrize("output", sampled([*OUTPUTS, "junit", "prometheus"], 3))
-def test_no_key_of_the_state_is_in_any_format(output: str) -> None:
+def test_fleet_report_has_no_plain_keys(output: str) -> None:
     text = run("audit", LEAK, HEALTHY, "-o", output, "--details").out
     assert "once-000" not in text
     assert "once-000" in run("leftovers", LEAK, "--redact", "none").out
@@ -220,7 +222,7 @@ def test_no_key_of_the_state_is_in_any_format(output: str) -> None:
 # --- the formats of other tools ------------------------------------------------------------------
 
 
-def test_junit_has_a_case_for_each_rule_and_checkpoint(tmp_path: Path) -> None:
+def test_junit_has_a_suite_for_each_checkpoint(tmp_path: Path) -> None:
     file = tmp_path / "report.xml"
     assert run("audit", HEALTHY, LEAK, tmp_path / "missing", "-O", file).code == 3
     suites = list(JUnitXml.fromfile(str(file)))
@@ -236,7 +238,7 @@ def test_junit_has_a_case_for_each_rule_and_checkpoint(tmp_path: Path) -> None:
     assert healthy.tests == leak.tests > 20
 
 
-def test_junit_fails_where_the_exit_code_does(tmp_path: Path) -> None:
+def test_junit_failures_follow_the_exit_code(tmp_path: Path) -> None:
     only_errors = run("audit", LEAK, HEALTHY, "-o", "junit", "--fail-on", "error")
     document = JUnitXml.fromstring(only_errors.out)
     assert (only_errors.code, document.failures) == (1, 1)
@@ -248,7 +250,7 @@ def test_junit_fails_where_the_exit_code_does(tmp_path: Path) -> None:
     assert (same.code, JUnitXml.fromstring(same.out).failures) == (0, 0)
 
 
-def test_prometheus_reads_it_and_a_file_takes_its_name_at_the_end(tmp_path: Path) -> None:
+def test_prometheus_file_has_the_level_of_each_checkpoint(tmp_path: Path) -> None:
     file = tmp_path / "state.prom"
     file.write_text("old")
     assert run("audit", HEALTHY, LEAK, tmp_path / "no", "-O", file, "--force").code == 3
@@ -266,7 +268,7 @@ def test_prometheus_reads_it_and_a_file_takes_its_name_at_the_end(tmp_path: Path
 # --- baseline ------------------------------------------------------------------------------------
 
 
-def test_a_fleet_is_held_against_a_fleet(tmp_path: Path) -> None:
+def test_fleet_is_compared_with_a_baseline(tmp_path: Path) -> None:
     old = tmp_path / "old.json"
     run("audit", HEALTHY, LEAK, tmp_path / "missing", "-O", old)
     same = run("audit", LEAK, HEALTHY, "--baseline", old, "-o", "json")
@@ -283,7 +285,7 @@ def test_a_fleet_is_held_against_a_fleet(tmp_path: Path) -> None:
 # --- the texts on disk ---------------------------------------------------------------------------
 
 
-def test_a_spool_gives_back_what_it_keeps() -> None:
+def test_spool_returns_kept_texts() -> None:
     texts = ["", "a", "é\udcff\n" * 40_000, "€" * 70_000]
     with Spool() as spool:
         result = [spool.keep(iter((text[:3], text[3:]))) for text in texts]
@@ -292,17 +294,13 @@ def test_a_spool_gives_back_what_it_keeps() -> None:
 
 
 @pytest.mark.parametrize("command", ["audit", "verify", "leftovers"])
-def test_a_misspelt_threshold_is_told_once_and_before_anything_is_read(
-    command: str, fleet: Path
-) -> None:
+def test_unknown_threshold_is_reported_once_for_a_fleet(command: str, fleet: Path) -> None:
     outcome = run(command, "-r", fleet, "--threshold", "window_version=3")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("unknown threshold 'window_version'") == 1
 
 
-def test_a_second_audit_says_how_many_reports_are_from_the_cache(
-    fleet: Path, tmp_path: Path
-) -> None:
+def test_second_audit_counts_reports_from_the_cache(fleet: Path, tmp_path: Path) -> None:
     for number, path in enumerate(sorted(fleet.rglob("*"))):
         os.utime(path, (1.6e9 + number, 1.6e9 + number))
     options = ("--recursive", fleet, "-o", "json", "--cache", tmp_path / "cache")
@@ -316,7 +314,9 @@ def test_a_second_audit_says_how_many_reports_are_from_the_cache(
 
 
 @pytest.mark.parametrize("options", [("--html", "x.html"), ("-o", "html"), ("--estimate",)])
-def test_what_a_cache_does_not_keep_is_refused(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_options_that_a_cache_does_not_support_are_refused(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
     outcome = run("audit", HEALTHY, "--cache", tmp_path / "cache", *options)
     assert outcome.code == 2
     assert "got --cache" in outcome.err

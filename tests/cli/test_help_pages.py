@@ -48,13 +48,13 @@ def test_full_help_has_details_and_defaults() -> None:
 
 
 @pytest.mark.parametrize("option", ["--help", "--help-all"])
-def test_options_are_in_sections(option: str) -> None:
+def test_help_lists_options_in_sections(option: str) -> None:
     lines = help_of("audit", option).splitlines()
     titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
     assert titles == ["Options:", "What to read:", "How to judge:", "Output:", "Where to run:"]
 
 
-def test_sections_have_no_flag_that_does_not_exist() -> None:
+def test_help_sections_name_existing_flags() -> None:
     context = click.Context(inspector)
     commands = [inspector.get_command(context, name) for name in COMMANDS]
     flags = {

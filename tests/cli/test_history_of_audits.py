@@ -12,7 +12,7 @@ from tests.cli.support import checkpoint_of, copy_of, run, tree
 HEALTHY, LEAK = map(checkpoint_of, ("agg_update", "fmgws_event_ignore"))
 
 
-def test_each_audit_adds_a_row_and_trend_shows_them(tmp_path: Path) -> None:
+def test_history_option_adds_a_row_for_each_audit(tmp_path: Path) -> None:
     history = tmp_path / "history"
     for _ in range(2):
         assert run("audit", HEALTHY, "--history", history).code == 0
@@ -23,7 +23,7 @@ def test_each_audit_adds_a_row_and_trend_shows_them(tmp_path: Path) -> None:
     assert outcome.json["summary"]["checkpoints"] == 1
 
 
-def test_findings_that_stand_are_shown_in_every_format(tmp_path: Path) -> None:
+def test_trend_shows_standing_findings_in_every_format(tmp_path: Path) -> None:
     for _ in range(2):
         run("audit", LEAK, "--history", tmp_path)
     for output in ("table", "markdown", "html"):
@@ -35,7 +35,7 @@ def test_findings_that_stand_are_shown_in_every_format(tmp_path: Path) -> None:
     assert "SS203" in [row["finding"] for row in result["standing"]]
 
 
-def test_many_checkpoints_are_one_file_those_that_fail_included(tmp_path: Path) -> None:
+def test_history_of_a_fleet_is_one_file_with_failures(tmp_path: Path) -> None:
     history = tmp_path / "history"
     done = run("audit", HEALTHY, LEAK, tmp_path / "none", "--history", history, "-o", "json")
     assert done.code == 3
@@ -46,7 +46,7 @@ def test_many_checkpoints_are_one_file_those_that_fail_included(tmp_path: Path) 
     assert frame["audited"].nunique() == 1
 
 
-def test_an_earlier_batch_is_a_part(tmp_path: Path) -> None:
+def test_audit_of_an_earlier_batch_is_a_part_of_the_history(tmp_path: Path) -> None:
     run("audit", HEALTHY, "--batch", "3", "--history", tmp_path)
     assert pd.read_parquet(tmp_path)["is_part"].all()
 
@@ -58,7 +58,7 @@ def test_an_earlier_batch_is_a_part(tmp_path: Path) -> None:
         (("--history-format", "delta"), "--history-format is for --history"),
     ],
 )
-def test_a_format_of_sparks_takes_spark(
+def test_delta_history_needs_the_spark_engine(
     arguments: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
     outcome = run("audit", HEALTHY, *(item.format(tmp_path / "h") for item in arguments))
@@ -66,7 +66,7 @@ def test_a_format_of_sparks_takes_spark(
     assert not (tmp_path / "h").exists()
 
 
-def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+def test_history_inside_the_checkpoint_is_refused(tmp_path: Path) -> None:
     copy = copy_of("agg_update", tmp_path)
     before = tree(copy)
     outcome = run("audit", copy, "--history", copy / "history")
@@ -75,7 +75,7 @@ def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     assert tree(copy) == before
 
 
-def test_parts_are_verified_in_turns(tmp_path: Path) -> None:
+def test_next_subset_is_verified_after_the_last(tmp_path: Path) -> None:
     notes = []
     for _ in range(3):
         outcome = run("verify", HEALTHY, "--subset", "next/3", "--history", tmp_path, "-o", "json")
@@ -86,7 +86,7 @@ def test_parts_are_verified_in_turns(tmp_path: Path) -> None:
     assert "Each of 3 parts has been verified" in notes[2][1]
 
 
-def test_the_next_part_needs_a_history() -> None:
+def test_next_subset_needs_a_history() -> None:
     outcome = run("verify", HEALTHY, "--subset", "next/3")
     assert outcome.code == 2
     assert "which --history remembers" in outcome.err

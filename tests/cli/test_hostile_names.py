@@ -84,7 +84,7 @@ def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("arguments", CALLS, ids=[call[0] for call in CALLS])
-def test_no_command_prints_a_name_as_it_is(root: Path, arguments: tuple[str, ...]) -> None:
+def test_commands_escape_hostile_names(root: Path, arguments: tuple[str, ...]) -> None:
     outputs = ("table", "ndjson") if arguments[0] == "watch" else OUTPUTS
     for output in (*outputs, *(("junit", "prometheus") if arguments[0] == "audit" else ())):
         outcome = run(arguments[0], root, *arguments[1:], "-o", output)
@@ -93,7 +93,7 @@ def test_no_command_prints_a_name_as_it_is(root: Path, arguments: tuple[str, ...
         check(outcome.err, "table")
 
 
-def test_two_checkpoints_and_many(root: Path) -> None:
+def test_diff_and_fleet_escape_hostile_names(root: Path) -> None:
     second = str(NEWEST / "agg_update/checkpoint")
     for output in OUTPUTS:
         for outcome in (
@@ -105,19 +105,19 @@ def test_two_checkpoints_and_many(root: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("--batch", "999"), ("--operator", "77")])
-def test_errors_escape_names_too(root: Path, arguments: tuple[str, ...]) -> None:
+def test_errors_escape_hostile_names(root: Path, arguments: tuple[str, ...]) -> None:
     for path in (root, root / "nothing", root / "state"):
         outcome = run("rows", path, *arguments, "-o", "csv")
         assert controls(outcome.err) == set()
         assert not any(line.startswith("b|") for line in outcome.err.splitlines())
 
 
-def test_files_that_are_written(root: Path, tmp_path: Path) -> None:
+def test_export_escapes_hostile_names(root: Path, tmp_path: Path) -> None:
     outcome = run("export", "rows", root, "-O", f"{tmp_path}/{HOSTILE.replace('/', '')}/")
     check(outcome.out + outcome.err, "table")
 
 
-def test_a_notebook_shows_names_escaped(root: Path) -> None:
+def test_notebook_escapes_hostile_names(root: Path) -> None:
     result = open_checkpoint(str(root)).audit()._repr_html_()
     assert controls(result) == set()
     assert "<script>" not in html.unescape(re.sub(r"&lt;.*?&gt;", "", result))

@@ -34,7 +34,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=["rows", "rows-python", "copy"],
 )
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_a_signal_ends_the_process_and_leaves_no_partial_file(
+def test_signal_ends_the_process_without_a_partial_file(
     command: list[str], kernel: str, number: str, code: int, large: Path, tmp_path: Path
 ) -> None:
     if kernel == "c":
@@ -75,7 +75,7 @@ def test_signal_handlers_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.set_wakeup_fd(-1) == -1
 
 
-def test_what_nohup_ignores_stays_ignored() -> None:
+def test_ignored_sighup_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with end_on_signals():
@@ -84,7 +84,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_another_thread_than_the_main_one_can_run_the_command_line() -> None:
+def test_signal_handling_in_another_thread() -> None:
     ran: list[bool] = []
 
     def inside() -> None:

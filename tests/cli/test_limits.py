@@ -98,7 +98,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", [*_BRIEF, pytest.param("zeros", marks=pytest.mark.full)])
-def test_what_is_above_a_limit_is_a_problem_with_its_name(name: str, root: Path) -> None:
+def test_exceeded_limit_is_a_problem_with_its_name(name: str, root: Path) -> None:
     damage, limit = HOSTILE[name]
     damage(root)
     done = audited(root)
@@ -107,7 +107,7 @@ def test_what_is_above_a_limit_is_a_problem_with_its_name(name: str, root: Path)
     assert any(f"the limit {limit} is " in message for message in messages), (messages, done.stderr)
 
 
-def test_a_limit_can_be_set(root: Path) -> None:
+def test_limits_variable_sets_a_limit(root: Path) -> None:
     done = audited(root, INSPECTOR_LIMITS="fields=1")
     assert "the limit fields is 1" in done.stdout
     wrong = audited(root, INSPECTOR_LIMITS="no_such=1")

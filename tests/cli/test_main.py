@@ -16,11 +16,11 @@ from tests.fixture_folder import REPOSITORY
 from tests.profiles import sampled
 
 
-def test_the_commands_that_are_tested_elsewhere_are_commands() -> None:
+def test_commands_tested_elsewhere_exist() -> None:
     assert set(ELSEWHERE) < set(commands())
 
 
-def test_the_order_of_the_help_is_that_of_jobs_and_then_by_name() -> None:
+def test_help_orders_commands_by_job_and_name() -> None:
     named, siblings = commands()[: len(HELP_ORDER)], commands()[len(HELP_ORDER) :]
     assert tuple(named) == HELP_ORDER
     assert siblings == sorted(siblings)
@@ -38,7 +38,7 @@ def test_help_lists_every_command_with_its_job() -> None:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_a_command_is_found_by_its_name_and_described(name: str) -> None:
+def test_every_command_and_option_has_help(name: str) -> None:
     command = inspector.get_command(click.Context(inspector), name)
     assert command is not None
     assert (command.name, bool(command.help)) == (name, True)
@@ -62,13 +62,13 @@ def test_unknown_command_names_the_command() -> None:
     ("typed", "meant"),
     [("adit", "audit"), ("timline", "timeline"), ("leftover", "leftovers"), ("size", "sizes")],
 )
-def test_a_command_that_is_misspelt_is_proposed(typed: str, meant: str) -> None:
+def test_misspelt_command_is_suggested(typed: str, meant: str) -> None:
     outcome = run(typed, checkpoint_of("agg_update"))
     assert outcome.code == 2
     assert f"Did you mean {meant}" in outcome.err
 
 
-def test_what_resembles_no_command_leads_to_the_list() -> None:
+def test_unknown_command_without_a_suggestion_names_the_list() -> None:
     assert "inspector -h lists all commands" in run("xyzzy").err
     assert run("--xyzzy").code == 2
 
@@ -76,14 +76,14 @@ def test_what_resembles_no_command_leads_to_the_list() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"), [("--opertor=0", "--operator"), ("--outptu=json", "--output")]
 )
-def test_an_option_that_is_misspelt_is_proposed(typed: str, meant: str) -> None:
+def test_misspelt_option_is_suggested(typed: str, meant: str) -> None:
     outcome = run("audit", checkpoint_of("agg_update"), typed)
     assert outcome.code == 2
     assert "Did you mean" in outcome.err
     assert f"'{meant}'" in outcome.err
 
 
-def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
@@ -94,7 +94,7 @@ def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     assert outcome.err.count("\n") == 1
 
 
-def test_too_little_memory_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_error_reports_the_bytes_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
@@ -110,7 +110,7 @@ def test_too_little_memory_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("output", sampled(["table", "json", "csv", "ndjson"], 4))
-def test_a_closed_pipe_is_quiet_with_several_checkpoints(output: str) -> None:
+def test_closed_pipe_is_quiet_with_several_checkpoints(output: str) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     command = [sys.executable, "-m", "inspector", "audit", "-q", "-o", output, *[path] * 3]
     reader, writer = os.pipe()
@@ -122,11 +122,11 @@ def test_a_closed_pipe_is_quiet_with_several_checkpoints(output: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_version_option_prints_the_package_version() -> None:
     assert run("--version").out == f"inspector, version {__version__}\n"
 
 
-def test_the_package_can_be_run() -> None:
+def test_package_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "inspector", "info", str(checkpoint_of("agg_update"))]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True)
     assert done.stdout.decode() == run("info", checkpoint_of("agg_update")).out
@@ -134,7 +134,7 @@ def test_the_package_can_be_run() -> None:
 
 
 @pytest.mark.parametrize("case", ["agg_append", "rocksdb_agg_update_snapshots"])
-def test_what_reads_no_state_starts_without_the_libraries_that_do(case: str) -> None:
+def test_info_starts_without_numpy_and_pyarrow(case: str) -> None:
     code = (
         "import sys; from inspector.cli import main\n"
         "try: main.run()\n"
@@ -170,9 +170,7 @@ NOT_AT_START = {
 
 
 @pytest.mark.parametrize(("command", "maximum"), [("info", 330), ("audit", 635)])
-def test_a_start_imports_few_modules_and_none_of_other_commands(
-    command: str, maximum: int, tmp_path: Path
-) -> None:
+def test_start_imports_few_modules(command: str, maximum: int, tmp_path: Path) -> None:
     """Each takes a quarter of a millisecond, and some take ten. A rule of an audit is a module."""
     program = (
         "import sys; from inspector.cli import main\n"
@@ -196,7 +194,7 @@ def test_a_start_imports_few_modules_and_none_of_other_commands(
     assert len(ours) <= maximum
 
 
-def test_a_command_does_without_spark() -> None:
+def test_audit_does_not_import_pyspark() -> None:
     path = str(checkpoint_of("agg_update"))
     program = (
         "import sys; from inspector.cli.main import run\n"
@@ -224,7 +222,7 @@ def test_a_command_does_without_spark() -> None:
         3,
     ),
 )
-def test_the_shell_completes_commands_options_and_values(words: str, expected: str) -> None:
+def test_shell_completes_commands_options_and_values(words: str, expected: str) -> None:
     environment = {
         **os.environ,
         "_INSPECTOR_COMPLETE": "bash_complete",

@@ -34,7 +34,7 @@ def forms(hashed: str) -> list[str]:
 
 
 @pytest.mark.parametrize("command", ["rows", "history", "leftovers", "diff"])
-def test_every_name_finds_the_same_key(command: str, forms: list[str]) -> None:
+def test_every_form_of_a_key_finds_the_same_rows(command: str, forms: list[str]) -> None:
     options = ("--from-batch", "0") if command == "diff" else ()
     result = [run(command, LEAK, "--key", form, *options, "-o", "json").json for form in forms]
     assert all(report["rows"] == result[0]["rows"] != [] for report in result)
@@ -42,18 +42,18 @@ def test_every_name_finds_the_same_key(command: str, forms: list[str]) -> None:
     assert not any("ambiguous" in note for note in result[1]["notes"])
 
 
-def test_every_name_tells_the_story(forms: list[str]) -> None:
+def test_every_form_of_a_key_explains_the_same_leftover(forms: list[str]) -> None:
     result = [run("leftovers", LEAK, "--explain", form, "-o", "json").rows for form in forms]
     assert all(rows == result[0] != [] for rows in result)
 
 
-def test_an_export_is_narrowed_too(forms: list[str], tmp_path: Path) -> None:
+def test_export_of_a_named_key(forms: list[str], tmp_path: Path) -> None:
     location = tmp_path / "rows.ndjson"
     assert run("export", "rows", LEAK, "-O", location, "--key", forms[0]).code == 0
     assert location.read_text("utf-8").count("\n") == 1
 
 
-def test_a_key_of_several_fields_is_named_by_each() -> None:
+def test_key_of_several_fields_is_named_by_each_field() -> None:
     path = checkpoint_of("agg_append")
     rows = run("rows", path, "-o", "json").rows
     item = rows[0]["key"]
@@ -62,7 +62,7 @@ def test_a_key_of_several_fields_is_named_by_each() -> None:
     assert [row["key"] for row in result] == [item]
 
 
-def test_a_value_is_looked_for_by_comparison() -> None:
+def test_where_option_compares_values() -> None:
     rows = run("rows", LEAK, "-o", "json").rows
     visits = {row["key"]["value"]: row["value"]["groupState"]["visits"] for row in rows}
     for where, expected in {
@@ -84,7 +84,7 @@ def test_a_value_is_looked_for_by_comparison() -> None:
         (("--operator", "9"), "it has operator 0 (partitions 0 to 1; stores default)"),
     ],
 )
-def test_what_there_is_is_listed(options: tuple[str, ...], words: str) -> None:
+def test_invalid_key_names_the_existing_fields(options: tuple[str, ...], words: str) -> None:
     outcome = run("rows", LEAK, *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err
@@ -97,14 +97,14 @@ def test_what_there_is_is_listed(options: tuple[str, ...], words: str) -> None:
         ("unheard-of", "the classes are past_watermark, past_processing_time"),
     ],
 )
-def test_a_class_that_there_is_not_is_said_with_those_that_are(word: str, words: str) -> None:
+def test_unknown_leftover_class_names_the_classes(word: str, words: str) -> None:
     outcome = run("leftovers", LEAK, "--explain", word)
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err
     assert "a key is named by a field and its value" in outcome.err
 
 
-def test_an_ambiguous_hash_is_said_to_be_one() -> None:
+def test_ambiguous_key_hash_is_reported() -> None:
     outcome = run("rows", LEAK, "--key", "sha256:2")
     assert "sha256:2 is ambiguous" in outcome.out
     assert outcome.code == 0
@@ -112,7 +112,7 @@ def test_an_ambiguous_hash_is_said_to_be_one() -> None:
     assert "inspector history searches older versions too" in out
 
 
-def test_a_key_that_is_gone_is_found_by_its_hash_in_older_versions() -> None:
+def test_removed_key_is_found_by_its_hash_in_the_history() -> None:
     path = checkpoint_of("fmgws_event_remove")
     rows: list[dict[str, Any]] = run(
         "history", path, "--where", "value>a", "-o", "json", "--redact", "hash"
@@ -123,7 +123,7 @@ def test_a_key_that_is_gone_is_found_by_its_hash_in_older_versions() -> None:
     assert [row["event"] for row in life][-1] == "removal"
 
 
-def test_several_names_in_the_environment_stand_on_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_variable_has_one_key_on_each_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECTOR_ROWS_KEY", '{"value": "once-000"}\nvalue=once-000')
     (row,) = run("rows", LEAK, "-o", "json").rows
     assert row["key"] == KEY

@@ -15,7 +15,7 @@ from tests.cli.support import checkpoint_of, run
 GIVEN = {"storage_option": {"anon": "true"}}
 
 
-def test_what_is_given_reaches_the_api() -> None:
+def test_parsed_options_become_api_options() -> None:
     arguments = GIVEN | {
         "batch": 4,
         "state_version": None,
@@ -38,16 +38,16 @@ def test_what_is_given_reaches_the_api() -> None:
     )
 
 
-def test_what_a_command_does_not_know_has_the_default_of_the_api() -> None:
+def test_unset_options_have_the_defaults_of_the_api() -> None:
     assert api_options(GIVEN) == Options(storage_options={"anon": "true"})
 
 
-def test_a_batch_and_a_version_exclude_each_other() -> None:
+def test_batch_and_state_version_exclude_each_other() -> None:
     with pytest.raises(click.UsageError, match="exclude each other"):
         api_options(GIVEN | {"batch": 0, "state_version": 0})
 
 
-def test_the_options_of_a_storage_need_names() -> None:
+def test_storage_option_needs_a_name() -> None:
     path = checkpoint_of("agg_update")
     for wrong in ("=value", "secret"):
         outcome = run("info", path, "--storage-option", wrong)
@@ -68,7 +68,7 @@ def test_the_options_of_a_storage_need_names() -> None:
         ("offsets", {0}, 4, {0, 1}),
     ],
 )
-def test_a_path_below_the_root_means_that_part(
+def test_path_below_the_root_selects_a_part(
     below: str, operators: set[int], stores: int, partitions: set[int]
 ) -> None:
     path = checkpoint_of("join_left_outer") / below
@@ -78,14 +78,14 @@ def test_a_path_below_the_root_means_that_part(
     assert {row["partition_id"] for row in rows} == partitions
 
 
-def test_a_file_below_the_root_means_its_version() -> None:
+def test_path_of_a_delta_selects_its_version() -> None:
     file = checkpoint_of("agg_update") / "state/0/1/6.delta"
     summary = run("rows", file, "-o", "json").json["summary"]
     assert summary["version"] == 6
     assert run("rows", file, "--batch", "7", "-o", "json").json["summary"]["version"] == 8
 
 
-def test_operator_and_partition_can_be_chosen() -> None:
+def test_operator_and_partition_options() -> None:
     path = checkpoint_of("agg_two_levels")
     ndjson = run("rows", path, "-o", "ndjson").ndjson
     for operator in (0, 1):
@@ -102,7 +102,7 @@ def test_operator_and_partition_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2", "5"])
-def test_the_number_of_workers_changes_no_number(workers: str) -> None:
+def test_workers_option_does_not_change_the_report(workers: str) -> None:
     path = checkpoint_of("dedup_no_watermark")
     expected = run("audit", path, "-o", "json").out
     assert run("audit", path, "-o", "json", "--workers", workers).out == expected
@@ -112,18 +112,18 @@ def test_the_number_of_workers_changes_no_number(workers: str) -> None:
     ("output", "expected"),
     [("table", 100), ("markdown", 100), ("json", 0), ("ndjson", 0), ("csv", 0)],
 )
-def test_people_get_some_rows_and_machines_all(output: str, expected: int) -> None:
+def test_default_limit_of_each_format(output: str, expected: int) -> None:
     rows, arguments = analyses.load("rows"), {"output": output, "raw": False}
     assert own_options(rows, arguments | {"limit": None}) == {"raw": False, "limit": expected}
     for limit in (0, 7):
         assert own_options(rows, arguments | {"limit": limit})["limit"] == limit
 
 
-def test_no_worker_is_too_few() -> None:
+def test_zero_workers_are_a_usage_error() -> None:
     assert run("audit", checkpoint_of("agg_update"), "--workers", "0").code == 2
 
 
-def test_a_relative_path_is_shown_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_and_file_url_are_shown_as_given(monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_update")
     monkeypatch.chdir(path.parent)
     assert run("info", Path("checkpoint"), "-o", "json").json["checkpoint"] == "checkpoint"
@@ -142,14 +142,12 @@ def test_a_relative_path_is_shown_as_it_was_given(monkeypatch: pytest.MonkeyPatc
         ("report", "Error: 68 keys leaked"),
     ],
 )
-def test_the_end_of_the_output_files_name_is_its_format(
-    name: str, starts: str, tmp_path: Path
-) -> None:
+def test_file_extension_sets_the_report_format(name: str, starts: str, tmp_path: Path) -> None:
     assert run("audit", checkpoint_of("fmgws_event_ignore"), "-O", tmp_path / name).code == 1
     assert (tmp_path / name).read_text("utf-8").startswith(starts)
 
 
-def test_a_name_that_ends_as_no_format_is_refused_unless_one_is_given(tmp_path: Path) -> None:
+def test_unknown_extension_of_a_report_needs_a_format(tmp_path: Path) -> None:
     path, file = checkpoint_of("agg_update"), tmp_path / "report.pdf"
     outcome = run("info", path, "-O", file)
     assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
@@ -158,7 +156,7 @@ def test_a_name_that_ends_as_no_format_is_refused_unless_one_is_given(tmp_path: 
     assert json.loads(file.read_text("utf-8"))["command"] == "info"
 
 
-def test_a_format_of_files_of_data_goes_by_its_name_too(tmp_path: Path) -> None:
+def test_parquet_extension_writes_data(tmp_path: Path) -> None:
     file = tmp_path / "leftovers.parquet"
     assert run("leftovers", checkpoint_of("fmgws_event_ignore"), "-O", file).code == 0
     assert file.read_bytes()[:4] == b"PAR1"
@@ -166,7 +164,7 @@ def test_a_format_of_files_of_data_goes_by_its_name_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("x.json", "csv"), ("x.parquet", "csv")])
-def test_a_name_that_is_another_formats_is_refused(
+def test_extension_that_contradicts_the_output_format_is_refused(
     name: str, arguments: str, tmp_path: Path
 ) -> None:
     path = checkpoint_of("agg_append")

@@ -15,7 +15,7 @@ HEALTHY = checkpoint_of("agg_append")
 MOST_BYTES = 1_000_000
 
 
-def test_a_page_is_written_beside_the_report(tmp_path: Path) -> None:
+def test_html_option_writes_a_page_and_prints_the_report(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     outcome = run("audit", PATH, "--html", file)
     assert (outcome.code, outcome.out) == (1, run("audit", PATH).out)
@@ -26,7 +26,7 @@ def test_a_page_is_written_beside_the_report(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_page_is_a_format(tmp_path: Path) -> None:
+def test_html_is_an_output_format(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     run("audit", PATH, "--html", file)
     outcome = run("audit", PATH, "-o", "html")
@@ -36,17 +36,17 @@ def test_a_page_is_a_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_a_page(command: str) -> None:
+def test_every_command_has_an_html_page(command: str) -> None:
     outcome = run(command, PATH, "-o", "html")
     assert outcome.out.startswith("<!DOCTYPE html>")
     assert outcome.out.endswith("</html>\n")
 
 
-def test_the_page_of_a_command_says_what_its_columns_mean() -> None:
+def test_page_describes_its_columns() -> None:
     assert "<dd>Live rows.</dd>" in run("sharing", HEALTHY, "-o", "html").out
 
 
-def test_several_checkpoints_are_one_page(tmp_path: Path) -> None:
+def test_fleet_is_one_page(tmp_path: Path) -> None:
     file = tmp_path / "fleet.html"
     gone = tmp_path / "gone"
     outcome = run("audit", HEALTHY, gone, PATH, "-o", "html", "--html", file)
@@ -60,7 +60,7 @@ def test_several_checkpoints_are_one_page(tmp_path: Path) -> None:
         assert complete or f"{path}/".endswith((f"/{row}/", f"/{row}/checkpoint/"))
 
 
-def test_a_page_is_of_whatever_part_is_audited(tmp_path: Path) -> None:
+def test_page_of_one_partition(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     run("audit", checkpoint_of("join_left_outer"), "--partition", "1", "--html", file)
     assert "partition 1" in file.read_text("ascii")
@@ -79,7 +79,7 @@ def refused(*args: str | Path) -> str:
     return outcome.err
 
 
-def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
+def test_existing_page_is_kept_unless_forced(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text("mine")
     assert f"{file} exists; --force overwrites it" in refused(PATH, "--html", file)
@@ -88,7 +88,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
     assert file.read_text("ascii").startswith("<!DOCTYPE html>")
 
 
-def test_no_page_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+def test_page_inside_the_checkpoint_is_refused(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     before = tree(path)
     result = refused(HEALTHY, path, "--html", path / "report.html")
@@ -96,11 +96,11 @@ def test_no_page_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     assert tree(path) == before
 
 
-def test_the_report_and_its_page_are_two_files(tmp_path: Path) -> None:
+def test_page_and_report_in_one_file_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     result = refused(PATH, "-o", "html", "-O", file, "--html", file)
     assert "--html and --output-file name the same file" in result
 
 
-def test_only_audit_has_a_page_of_its_own(tmp_path: Path) -> None:
+def test_html_option_is_of_audit_only(tmp_path: Path) -> None:
     assert run("sizes", PATH, "--html", tmp_path / "report.html").code == 2

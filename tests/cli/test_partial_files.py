@@ -20,7 +20,7 @@ from tests.cli.support import checkpoint_of, run
 PATH = checkpoint_of("agg_update")
 
 
-def test_a_file_gets_its_name_at_the_end(tmp_path: Path) -> None:
+def test_partial_file_is_renamed_at_the_end(tmp_path: Path) -> None:
     target = tmp_path / "report"
     with partial_file(target) as partial:
         partial.write_text("whole")
@@ -29,13 +29,13 @@ def test_a_file_gets_its_name_at_the_end(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_a_failure_leaves_neither_file_nor_folder(tmp_path: Path) -> None:
+def test_failure_leaves_no_partial_file_or_folder(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), partial_file(tmp_path / "new" / "report"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_under_way_is_removed_when_the_process_ends(tmp_path: Path) -> None:
+def test_partial_files_are_removed_at_the_end_of_the_process(tmp_path: Path) -> None:
     def ends_half_way() -> None:
         with partial_file(tmp_path / "new" / "report") as partial:
             partial.write_text("half")
@@ -48,7 +48,7 @@ def test_what_is_under_way_is_removed_when_the_process_ends(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_a_new_file_has_the_rights_of_the_umask(mask: int, mode: int, tmp_path: Path) -> None:
+def test_new_file_has_the_mode_of_the_umask(mask: int, mode: int, tmp_path: Path) -> None:
     before = os.umask(mask)
     try:
         assert run("info", PATH, "-O", tmp_path / "report.json").code == 0
@@ -59,7 +59,7 @@ def test_a_new_file_has_the_rights_of_the_umask(mask: int, mode: int, tmp_path: 
     assert modes == {mode}
 
 
-def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+def test_device_and_pipe_are_written_directly(tmp_path: Path) -> None:
     null = Path("/dev/null")
     assert run("info", PATH, "-O", null).code == 0
     assert run("info", PATH, "-O", null, "--force").code == 0
@@ -75,7 +75,7 @@ def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_data_goes_to_no_device(tmp_path: Path) -> None:
+def test_export_to_a_pipe_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     outcome = run("export", "rows", PATH, "-O", pipe, "--format", "parquet", "--force")
@@ -84,7 +84,7 @@ def test_data_goes_to_no_device(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_link_keeps_its_place(tmp_path: Path) -> None:
+def test_symbolic_link_is_kept(tmp_path: Path) -> None:
     link, file = tmp_path / "link", tmp_path / "file"
     link.symlink_to(file)
     assert real_target(str(link)) == file
@@ -93,7 +93,7 @@ def test_a_link_keeps_its_place(tmp_path: Path) -> None:
     assert file.read_text("utf-8") == run("info", PATH).out
 
 
-def test_folders_are_no_files(tmp_path: Path) -> None:
+def test_folder_as_output_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(click.UsageError, match="is a folder, expected a file"):
         is_written_through(tmp_path)
     assert not is_written_through(tmp_path / "missing")

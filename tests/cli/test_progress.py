@@ -27,7 +27,9 @@ MIB = 1 << 20
         (Measure(0, 0, TASKS), 60, "0 tasks"),
     ],
 )
-def test_bytes_rate_and_remaining_time(measure: Measure, seconds: float, expected: str) -> None:
+def test_progress_text_has_bytes_rate_and_remaining_time(
+    measure: Measure, seconds: float, expected: str
+) -> None:
     assert progress_text(measure, seconds) == expected
 
 
@@ -37,7 +39,7 @@ def _console(width: int) -> tuple[Console, io.StringIO]:
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_it_is_shown_while_something_runs_and_gone_afterwards(width: int) -> None:
+def test_progress_is_shown_and_erased(width: int) -> None:
     console, text = _console(width)
     done = itertools.count()
 
@@ -52,14 +54,14 @@ def test_it_is_shown_while_something_runs_and_gone_afterwards(width: int) -> Non
     assert text.getvalue().count("\x1b[?25h") == 1
 
 
-def test_what_is_quick_shows_nothing() -> None:
+def test_progress_of_a_short_run_is_not_shown() -> None:
     console, text = _console(80)
     with show_progress(lambda: Measure(0, 1, BYTES), 3600, console):
         pass
     assert text.getvalue() == ""
 
 
-def test_an_error_goes_through() -> None:
+def test_progress_raises_errors_of_its_block() -> None:
     console, _ = _console(80)
     with pytest.raises(ZeroDivisionError), show_progress(lambda: Measure(0, 1, BYTES), 0, console):
         raise ZeroDivisionError
@@ -78,7 +80,7 @@ def test_an_error_goes_through() -> None:
         ({"output": "ndjson", "output_file": "x"}, ("stdout", "stderr"), True),
     ],
 )
-def test_it_is_for_whoever_watches_a_terminal(
+def test_progress_is_shown_only_on_a_terminal(
     parsed: dict[str, Any],
     terminals: tuple[str, ...],
     expected: bool,

@@ -34,7 +34,7 @@ def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
     return ("--key-schema", key, "--value-schema", value)
 
 
-def test_given_schemas_stand_in_for_those_that_are_missing(bare: Path, tmp_path: Path) -> None:
+def test_given_schemas_replace_missing_schemas(bare: Path, tmp_path: Path) -> None:
     file = tmp_path / "value.json"
     file.write_text(to_json(parse_ddl(VALUE)))
     rows = contents(_copy_of("3.1.3", tmp_path))
@@ -49,7 +49,7 @@ def contents(path: Path, *options: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("command", ["info", "sizes", "sharing", "leftovers", "audit", "verify"])
-def test_every_command_that_decodes_takes_them(bare: Path, command: str) -> None:
+def test_schema_options_of_every_command_that_decodes(bare: Path, command: str) -> None:
     outcome = run(command, bare, *schemas(), "-o", "json")
     assert outcome.code in (0, 1)
     assert "stateStoreSave" in outcome.out or command == "verify"
@@ -57,7 +57,7 @@ def test_every_command_that_decodes_takes_them(bare: Path, command: str) -> None
         assert outcome.rows[0]["schema_from"] == "given"
 
 
-def test_a_given_schema_stands_in_for_one_that_is_lost(tmp_path: Path) -> None:
+def test_given_schema_replaces_a_lost_schema_file(tmp_path: Path) -> None:
     copy = copy_of("agg_update", tmp_path)
     (copy / "state/0/0/_metadata/schema").unlink()
     assert [item["problem"] for item in run("info", copy, "-o", "json").json["problems"]] == [
@@ -67,7 +67,7 @@ def test_a_given_schema_stands_in_for_one_that_is_lost(tmp_path: Path) -> None:
     assert (outcome.code, outcome.json["problems"]) == (0, [])
 
 
-def test_lost_metadata_stays_a_problem_beside_a_given_schema(tmp_path: Path) -> None:
+def test_lost_metadata_is_a_problem_despite_a_given_schema(tmp_path: Path) -> None:
     copy = copy_of("agg_update", tmp_path)
     (copy / "state/0/_metadata/metadata").unlink()
     outcome = run("info", copy, *schemas(), "-o", "json")
@@ -75,7 +75,7 @@ def test_lost_metadata_stays_a_problem_beside_a_given_schema(tmp_path: Path) -> 
     assert outcome.code == 4
 
 
-def test_a_schema_that_does_not_fit_is_found_out(bare: Path) -> None:
+def test_given_schema_that_does_not_match_is_reported(bare: Path) -> None:
     outcome = run("verify", bare, *schemas(KEY, "a string"))
     assert "SS106" in outcome.out
     assert outcome.code == 4
@@ -90,12 +90,14 @@ def test_a_schema_that_does_not_fit_is_found_out(bare: Path) -> None:
         (schemas("@/no/such/file"), "cannot be read"),
     ],
 )
-def test_mistakes_are_of_usage(bare: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_invalid_schema_options_are_usage_errors(
+    bare: Path, arguments: tuple[str, ...], words: str
+) -> None:
     outcome = run("rows", bare, *arguments)
     assert (outcome.code, outcome.out) == (2, "")
     assert words in outcome.err
 
 
-def test_an_at_sign_within_a_schema_is_part_of_it(bare: Path) -> None:
+def test_at_sign_inside_a_schema(bare: Path) -> None:
     outcome = run("rows", bare, *schemas("`a@b` string"))
     assert outcome.code == 0

@@ -63,7 +63,7 @@ def test_request_of_a_megabyte_is_refused_by_the_server(served: str) -> None:
 
 
 @pytest.mark.parametrize("library", ["starlette", "uvicorn"])
-def test_without_the_extra_it_says_what_to_install(library: str) -> None:
+def test_missing_library_of_serve_names_the_extra(library: str) -> None:
     def find(name: str) -> object:
         return None if name == library else object()
 
@@ -92,7 +92,7 @@ def test_folder_without_checkpoints_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["info", "audit", "rows"])
-def test_no_other_command_imports_anything_of_serve(command: str) -> None:
+def test_other_commands_do_not_import_serve(command: str) -> None:
     program = (
         "import json, sys\n"
         "from inspector.cli.main import run\n"

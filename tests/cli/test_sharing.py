@@ -7,7 +7,7 @@ from tests.cli.support import checkpoint_of, run
 JOIN = checkpoint_of("join_left_outer")
 
 
-def test_sharing_follows_the_rows_from_version_to_version() -> None:
+def test_sharing_counts_add_up_from_version_to_version() -> None:
     rows = run("sharing", checkpoint_of("agg_update"), "-o", "ndjson").ndjson
     assert [row["version"] for row in rows] == list(range(1, 11))
     before = 0
@@ -20,7 +20,7 @@ def test_sharing_follows_the_rows_from_version_to_version() -> None:
     assert sum(row["removed_rows"] for row in rows) > 0
 
 
-def test_sharing_counts_what_really_differs_between_two_versions() -> None:
+def test_sharing_counts_equal_the_rows_of_two_versions() -> None:
     path = checkpoint_of("agg_update")
     live = [
         {
@@ -42,7 +42,7 @@ def test_sharing_counts_what_really_differs_between_two_versions() -> None:
     assert row["removed_rows"] == len(old.keys() - new.keys())
 
 
-def test_the_first_version_after_a_cleaning_has_no_history() -> None:
+def test_versions_after_cleanup_have_a_partial_history() -> None:
     rows = run("sharing", checkpoint_of("snapshots_cleaned"), "-o", "ndjson").ndjson
     result = {row["history"] for row in rows[1:-1]}
     assert result == {"complete", "some changes", "some partitions"}
@@ -55,7 +55,7 @@ def test_the_first_version_after_a_cleaning_has_no_history() -> None:
     assert (part["new_rows"], part["rows"] > 0) == (None, True)
 
 
-def test_keys_that_every_version_puts_are_counted() -> None:
+def test_rewrites_count_keys_put_in_the_newest_versions() -> None:
     json = run("sharing", checkpoint_of("agg_complete"), "-o", "json").json
     rewrites = {row["newest_versions"]: row["keys"] for row in json["tables"]["rewrites"]}
     newest = json["rows"][-1]

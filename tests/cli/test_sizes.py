@@ -31,13 +31,13 @@ def test_sizes_by_partition_store_and_operator_add_up() -> None:
         ("partition", {"operator_id", "operator_name", "store_name", "partition_id"}),
     ],
 )
-def test_a_line_has_the_names_of_what_it_stands_for(by: str, names: set[str]) -> None:
+def test_sizes_row_has_the_columns_of_its_group(by: str, names: set[str]) -> None:
     row = run("sizes", JOIN, "--by", by, "-o", "ndjson").ndjson[0]
     location = {"operator_id", "operator_name", "store_name", "partition_id"}
     assert location & set(row) == names
 
 
-def test_one_store_can_be_chosen() -> None:
+def test_store_option_of_sizes() -> None:
     store = "right-keyWithIndexToValue"
     (row,) = run("sizes", JOIN, "--store", store, "-o", "ndjson").ndjson
     assert row["store_name"] == store

@@ -12,11 +12,11 @@ from inspector.cli.click_options import ByteSize
     ("text", "size"),
     [("512", 512), ("8GiB", 8 << 30), ("8g", 8 << 30), ("1.5 MB", 3 << 19), ("2TiB", 2 << 40)],
 )
-def test_sizes_are_read(text: str, size: int) -> None:
+def test_byte_size_option_is_parsed(text: str, size: int) -> None:
     assert ByteSize().convert(text, None, None) == size
 
 
 @pytest.mark.parametrize("text", ["", "GiB", "-3", "8 lots", "1e9"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_invalid_byte_size_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is not a size"):
         ByteSize().convert(text, None, None)

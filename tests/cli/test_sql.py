@@ -13,7 +13,7 @@ PATH = checkpoint_of("fmgws_event_ignore")
 TOP = "select value, sum(row_bytes) from op0_default group by 1 order by 2 desc, 1 limit 10"
 
 
-def test_the_result_is_a_table() -> None:
+def test_sql_result_is_a_table() -> None:
     outcome = run("sql", PATH, TOP)
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
@@ -23,13 +23,13 @@ def test_the_result_is_a_table() -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_every_format_has_the_rows(output: str) -> None:
+def test_every_format_has_the_sql_result(output: str) -> None:
     outcome = run("sql", PATH, TOP, "-o", output)
     assert outcome.code == 0
     assert outcome.out.count("lapsed-") + outcome.out.count("revived-") >= 10
 
 
-def test_whole_numbers_and_nested_values_are_json() -> None:
+def test_large_numbers_and_structs_in_json() -> None:
     query = "select 170141183460469231731687303715884105727::hugeint h, {'a': [1, null]} s, 0.5 d"
     assert run("sql", PATH, query, "-o", "ndjson").ndjson == [
         {"h": 2**127 - 1, "s": {"a": [1, None]}, "d": "0.5"}
@@ -50,13 +50,13 @@ def test_whole_numbers_and_nested_values_are_json() -> None:
         ("null", None),
     ],
 )
-def test_a_value_of_each_type_is_json(expression: str, value: object) -> None:
+def test_sql_types_in_json(expression: str, value: object) -> None:
     outcome = run("sql", PATH, f"select {expression} as x", "-o", "ndjson")
     assert outcome.ndjson == [{"x": value}]
 
 
 @pytest.mark.parametrize("output", ["table", "markdown", "html"])
-def test_no_name_or_value_reaches_a_terminal_as_it_is(output: str) -> None:
+def test_control_characters_of_sql_results_are_escaped(output: str) -> None:
     query = """select chr(27) || '[31m<b>' as "\x1b[31m<i>" """
     outcome = run("sql", PATH, query, "-o", output)
     assert outcome.code == 0
@@ -64,12 +64,12 @@ def test_no_name_or_value_reaches_a_terminal_as_it_is(output: str) -> None:
     assert output == "table" or "<i>" not in outcome.out
 
 
-def test_columns_of_one_name_get_numbers() -> None:
+def test_duplicate_result_columns_get_numbers() -> None:
     query = "select 1 as a, 2 as a"
     assert run("sql", PATH, query, "-o", "ndjson").ndjson == [{"a": 1, "a_2": 2}]
 
 
-def test_statements_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statements_are_read_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "create table t as\n  select 1 as a;\nselect a + 1 as b\nfrom t;\nselect 3 as c"
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
     outcome = run("sql", PATH)
@@ -77,7 +77,7 @@ def test_statements_come_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.out.split() == ["result", "COUNT", "1", "result", "B", "2", "result", "C", "3"]
 
 
-def test_a_refused_statement_ends_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_statement_ends_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("choose 1;\nselect 3 as c;"))
     outcome = run("sql", PATH)
     assert outcome.code == 2
@@ -92,7 +92,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_prompt_goes_on_behind_a_refused_statement(
+def test_prompt_continues_after_a_refused_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lines = iter(["choose 1;", "select", " 3 as c;"])
@@ -114,7 +114,7 @@ def test_a_prompt_goes_on_behind_a_refused_statement(
     assert prompts == ["sql> ", "sql> ", "...> ", "sql> "]
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_delta_is_a_problem_of_sql(tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state" / "0" / "0" / "5.delta").write_bytes(b"spoilt")
     outcome = run("sql", path, "select count(*) as n from op0_default", "-o", "json")
@@ -123,14 +123,14 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert any("5.delta" in problem["path"] for problem in outcome.json["problems"])
 
 
-def test_several_statements_have_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_output_file_is_for_one_statement(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("select 1;"))
     outcome = run("sql", PATH, "-O", tmp_path / "x.csv")
     assert outcome.code == 2
     assert "--output-file is for one statement" in outcome.err
 
 
-def test_one_statement_is_written_to_a_file(tmp_path: Path) -> None:
+def test_statement_is_written_to_a_file(tmp_path: Path) -> None:
     target = tmp_path / "x.csv"
     outcome = run("sql", PATH, "select 1 as a", "-O", target)
     assert outcome.code == 0

@@ -34,7 +34,7 @@ def table(**columns: tuple[Any, list[Any]]) -> StoreTable:
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 @pytest.mark.parametrize("name", TYPES)
-def test_types_survive(tmp_path: Path, form: str, name: str) -> None:
+def test_parquet_and_arrow_keep_every_type(tmp_path: Path, form: str, name: str) -> None:
     source = table(value=TYPES[name])
     assert write_store_table(source, tmp_path / "out", form) == 4
     if form == "parquet":
@@ -46,7 +46,7 @@ def test_types_survive(tmp_path: Path, form: str, name: str) -> None:
     assert read.equals(pa.Table.from_batches(source.batches))
 
 
-def test_a_struct_without_fields_becomes_one_with_a_dummy(tmp_path: Path) -> None:
+def test_empty_struct_gets_a_dummy_field(tmp_path: Path) -> None:
     source = table(key=(pa.struct([]), [{}, None]))
     assert write_store_table(source, tmp_path / "out.parquet", "parquet") == 4
     read = pq.read_table(tmp_path / "out.parquet")
@@ -54,25 +54,25 @@ def test_a_struct_without_fields_becomes_one_with_a_dummy(tmp_path: Path) -> Non
     assert write_store_table(source, tmp_path / "out.arrow", "arrow") == 4
 
 
-def test_what_parquet_cannot_hold_is_said(tmp_path: Path) -> None:
+def test_type_that_parquet_lacks_is_a_usage_error(tmp_path: Path) -> None:
     source = table(value=(pa.list_(pa.struct([])), [[], None]))
     with pytest.raises(click.UsageError, match="--format arrow can"):
         write_store_table(source, tmp_path / "out", "parquet")
 
 
-def test_a_storage_that_refuses_is_no_matter_of_types(tmp_path: Path) -> None:
+def test_missing_folder_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         write_store_table(table(value=TYPES["void"]), tmp_path / "no" / "out", "parquet")
 
 
-def test_many_batches_become_row_groups(tmp_path: Path) -> None:
+def test_batches_are_combined_into_row_groups(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(range(1000))], names=["n"])
     source = StoreTable("t", batch.schema, (batch for _ in range(200)))
     assert write_store_table(source, tmp_path / "out", "parquet") == 200_000
     assert pq.ParquetFile(tmp_path / "out").metadata.num_row_groups == 2
 
 
-def test_one_table_goes_into_a_file_or_a_folder(tmp_path: Path) -> None:
+def test_target_paths_of_tables(tmp_path: Path) -> None:
     assert targets(f"{tmp_path}/x", ["a"], ".csv") == [tmp_path / "x"]
     assert targets(f"{tmp_path}/x/", ["a"], ".csv") == [tmp_path / "x" / "a.csv"]
     assert targets(str(tmp_path), ["a"], ".csv") == [tmp_path / "a.csv"]
@@ -82,7 +82,7 @@ def test_one_table_goes_into_a_file_or_a_folder(tmp_path: Path) -> None:
     ]
 
 
-def test_all_files_appear_at_the_end(tmp_path: Path) -> None:
+def test_written_files_appear_at_the_end(tmp_path: Path) -> None:
     paths = [tmp_path / "new" / name for name in "ab"]
     with written(paths, force=False) as files:
         for file in files:
@@ -94,7 +94,7 @@ def test_all_files_appear_at_the_end(tmp_path: Path) -> None:
     assert stat.S_IMODE(paths[0].stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
 
 
-def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_files(tmp_path: Path) -> None:
     def fail() -> None:
         with written([tmp_path / "new" / "a", tmp_path / "b"], force=False) as files:
             files[0].write_text("half")
@@ -105,7 +105,7 @@ def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_with_something_else_in_it_stays(tmp_path: Path) -> None:
+def test_failed_write_keeps_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(RuntimeError), written([tmp_path / "a"], force=False):
         raise RuntimeError

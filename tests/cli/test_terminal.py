@@ -71,7 +71,7 @@ def widest(lines: list[str]) -> int:
 
 
 @pytest.mark.parametrize("width", sampled([40, 80, 120], 3))
-def test_the_audit_fits_its_terminal(width: int) -> None:
+def test_audit_fits_the_terminal_width(width: int) -> None:
     code, result = on_terminal(width, "audit", LEAK)
     lines = re.split("[\r\n]", ANSI.sub("", result))  # a progress of a slow machine goes back by \r
     assert code == 1
@@ -82,7 +82,7 @@ def test_the_audit_fits_its_terminal(width: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "width"), crossed(COMMANDS, ("40", "80", "120")))
-def test_every_report_fits_its_terminal(
+def test_every_report_fits_the_terminal_width(
     name: str, width: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from inspector.cli import output_files
@@ -95,7 +95,7 @@ def test_every_report_fits_its_terminal(
         assert widest(outcome.out.split("\n")) <= int(width)
 
 
-def test_wide_shows_every_column_on_a_narrow_terminal() -> None:
+def test_wide_option_shows_every_column() -> None:
     _, result = on_terminal(60, "sizes", LEAK, "--wide", "--color", "never")
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", result), "a colour"
     assert all(name in result for name in ("KEY", "P50", "P99", "MAX"))
@@ -104,7 +104,7 @@ def test_wide_shows_every_column_on_a_narrow_terminal() -> None:
     assert "more columns with --wide)" in narrow
 
 
-def test_what_is_not_folded_has_every_column_and_no_colour() -> None:
+def test_piped_table_has_every_column_and_no_colour() -> None:
     table = run("sizes", LEAK).out
     names = run("sizes", LEAK, "-o", "csv").out.splitlines()[0].split(",")
     assert all(name.upper() in table for name in names)
@@ -122,7 +122,7 @@ def test_what_is_not_folded_has_every_column_and_no_colour() -> None:
         ("never", {}, False),
     ],
 )
-def test_colours_are_as_the_environment_and_the_option_say(
+def test_color_option_and_environment(
     choice: str, environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with terminal_of(monkeypatch, 70):
@@ -147,7 +147,7 @@ def test_colours_are_as_the_environment_and_the_option_say(
         (None, {"output_file": "x"}, PIPED_WIDTH),
     ],
 )
-def test_what_is_piped_is_folded_for_people(
+def test_width_of_piped_output(
     columns: str | None,
     options: dict[str, Any],
     width: int | None,
@@ -161,7 +161,7 @@ def test_what_is_piped_is_folded_for_people(
         assert widest(run("audit", LEAK).out.splitlines()) <= width
 
 
-def test_the_width_is_that_of_the_terminal_unless_columns_says_another(
+def test_columns_variable_overrides_the_terminal_width(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -177,7 +177,7 @@ def test_the_width_is_that_of_the_terminal_unless_columns_says_another(
         assert width_of(file) == 33
 
 
-def test_a_closed_stdout_is_one_sentence() -> None:
+def test_closed_stdout_is_one_sentence() -> None:
     done = subprocess.run(
         ["sh", "-c", f"exec {sys.executable} -m inspector info {LEAK} >&-"],
         cwd=REPOSITORY,

@@ -16,7 +16,7 @@ PATH = checkpoint_of("agg_update")
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_a_file_holds_what_stdout_would(output: str, tmp_path: Path) -> None:
+def test_output_file_equals_stdout(output: str, tmp_path: Path) -> None:
     file = tmp_path / "report"
     outcome = run("rows", PATH, "-o", output, "-O", file)
     assert (outcome.code, outcome.out) == (0, "")
@@ -24,7 +24,7 @@ def test_a_file_holds_what_stdout_would(output: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
+def test_existing_report_is_kept_unless_forced(tmp_path: Path) -> None:
     file = tmp_path / "report"
     file.write_text("mine")
     outcome = run("info", PATH, "-O", file)
@@ -35,7 +35,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_file_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_report_keeps_the_old_file(tmp_path: Path) -> None:
     file = tmp_path / "report"
     file.write_text("mine")
 
@@ -50,7 +50,7 @@ def test_a_file_that_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_folder_that_is_not_there_is_a_wrong_option(tmp_path: Path) -> None:
+def test_missing_output_folder_is_a_usage_error(tmp_path: Path) -> None:
     with (
         pytest.raises(click.UsageError, match="cannot be made: No such file"),
         destination(str(tmp_path / "missing" / "report"), force=False),
@@ -60,7 +60,7 @@ def test_a_folder_that_is_not_there_is_a_wrong_option(tmp_path: Path) -> None:
     assert run("info", PATH, "-O", tmp_path).code == 2
 
 
-def test_a_report_with_problems_is_written_and_its_code_told(tmp_path: Path) -> None:
+def test_report_with_problems_is_written(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").unlink()
     file = tmp_path / "report"
@@ -68,7 +68,7 @@ def test_a_report_with_problems_is_written_and_its_code_told(tmp_path: Path) -> 
     assert json.loads(file.read_text(encoding="utf-8"))["complete"] is False
 
 
-def test_what_an_encoding_lacks_is_escaped_as_json_does_it() -> None:
+def test_characters_missing_in_the_encoding_are_escaped() -> None:
     file = io.TextIOWrapper(io.BytesIO(), "ascii")
     write(["é€", "\U0001f600", "\ud800"], file)
     file.flush()
@@ -78,7 +78,7 @@ def test_what_an_encoding_lacks_is_escaped_as_json_does_it() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
-def test_json_is_json_on_every_terminal(encoding: str, tmp_path: Path) -> None:
+def test_json_is_valid_in_every_encoding(encoding: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     key, value = (("user", "string"),), (("count", "long"),)
     schemas = schema_json(*key), schema_json(*value)
@@ -94,7 +94,7 @@ def test_json_is_json_on_every_terminal(encoding: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["info", "sizes", "leftovers", "rows"])
-def test_no_report_is_written_into_the_checkpoint(command: str, tmp_path: Path) -> None:
+def test_report_inside_the_checkpoint_is_refused(command: str, tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("agg_update"), root)
     before = sorted(root.rglob("*"))

@@ -46,7 +46,7 @@ CLEANS = "test_slow_reader.py::test_running_query_is_not_reported_as_damage"
 FAILS = f"{SPARK}::test_failed_maintenance_is_logged_and_query_continues"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
 CONTRADICTED = f"{SPARK}::test_rocksdb_opens_no_snapshot_that_its_own_files_contradict"
-NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
+NO_DATA = "analyses/test_troubles.py::test_no_data_batch_removes_expired_rows"
 ANOTHER_JOB = "spark/test_sources.py::test_restart_with_an_entry_of_another_job"
 WRITTEN_AGAIN = (
     "spark/test_sources.py::test_new_files_in_a_source_entry_that_is_written_again_are_never_read"
