@@ -45,7 +45,7 @@ def charts_of(path: Path) -> dict[str, LineChart]:
 
 
 @pytest.mark.parametrize("case", [LEAK, JOIN])
-def test_lines_are_the_sums_of_timeline(case: str) -> None:
+def test_line_charts_equal_sums_of_timeline(case: str) -> None:
     path = checkpoint_of(case)
     charts = charts_of(path)
     table = [r for r in api.timeline(str(path)).primary.rows if r["operator_id"] is not None]
@@ -62,13 +62,13 @@ def test_lines_are_the_sums_of_timeline(case: str) -> None:
     assert not charts["Bytes of the state"].series[1].exact
 
 
-def test_state_that_lies_on_no_heap_has_no_line_of_it() -> None:
+def test_rocksdb_chart_has_no_heap_line() -> None:
     chart = charts_of(checkpoint_of("rocksdb_session_window"))["Bytes of the state"]
     assert [line.name for line in chart.series] == ["row bytes"]
     assert chart.about == ""
 
 
-def test_a_few_stores_have_a_line_each() -> None:
+def test_few_stores_have_a_line_each() -> None:
     total, *stores = charts_of(checkpoint_of(JOIN))["Rows in the state"].series
     assert [element.name for element in stores] == [
         "left-keyToNumValues",
@@ -82,12 +82,12 @@ def test_a_few_stores_have_a_line_each() -> None:
     assert alone.name == "rows"
 
 
-def test_stores_of_several_operators_are_called_by_them() -> None:
+def test_store_names_have_the_operator_if_there_are_several() -> None:
     names = versions_of(checkpoint_of("dedup_after_join")).names.values()
     assert {name.split(" ")[0] for name in names} == {"0", "1"}
 
 
-def test_a_version_that_a_partition_lacks_is_a_gap(tmp_path: Path) -> None:
+def test_version_missing_in_a_partition_is_a_gap(tmp_path: Path) -> None:
     path = copy_of(JOIN, tmp_path)
     (path / "state/0/0/left-keyWithIndexToValue/5.delta").unlink()
     chart = charts_of(path)["Rows in the state"]
@@ -98,7 +98,7 @@ def test_a_version_that_a_partition_lacks_is_a_gap(tmp_path: Path) -> None:
     assert "Gaps are versions" in chart.about
 
 
-def test_changes_are_the_sums_of_sharing() -> None:
+def test_churn_charts_equal_sums_of_sharing() -> None:
     path = checkpoint_of(JOIN)
     churn, shared = churn_charts(versions_of(path))
     rows = list(api.sharing(str(path)).primary.rows)
@@ -115,7 +115,7 @@ def test_changes_are_the_sums_of_sharing() -> None:
     assert any(churn.series[3].values)
 
 
-def test_changes_before_the_oldest_version_are_not_known() -> None:
+def test_changes_before_the_oldest_version_are_unknown() -> None:
     churn, _ = churn_charts(versions_of(checkpoint_of("snapshots_cleaned")))
     assert churn.series[0].values[0] is None
     assert churn.series[0].values[-1] is not None
@@ -123,7 +123,7 @@ def test_changes_before_the_oldest_version_are_not_known() -> None:
 
 
 @pytest.mark.parametrize("case", [LEAK, JOIN, "agg_global", "wide_value"])
-def test_bars_of_fields_are_all_row_bytes(case: str) -> None:
+def test_field_bars_sum_to_row_bytes(case: str) -> None:
     run, facts = opened(checkpoint_of(case))
     bars = bytes_chart(run.judge(facts)).bars
     newest = [element for (_, version), element in facts.versions.items() if version == run.version]
@@ -131,7 +131,7 @@ def test_bars_of_fields_are_all_row_bytes(case: str) -> None:
     assert len(bars) <= MOST_FIELDS + 1
 
 
-def test_bars_of_fields_are_those_of_sizes() -> None:
+def test_field_bars_equal_sizes_by_field() -> None:
     path = checkpoint_of(JOIN)
     run, facts = opened(path)
     chart = bytes_chart(run.judge(facts))
@@ -148,7 +148,7 @@ def test_bars_of_fields_are_those_of_sizes() -> None:
     assert chart.about.startswith("Of all: left-keyWithIndexToValue 61 %, ")
 
 
-def test_rows_without_a_schema_are_keys_and_values(tmp_path: Path) -> None:
+def test_field_bars_without_schema(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/_metadata/schema").unlink()
     run, facts = opened(path)
@@ -156,7 +156,7 @@ def test_rows_without_a_schema_are_keys_and_values(tmp_path: Path) -> None:
     assert labels == {"key", "value"}
 
 
-def test_the_ladder_is_that_of_memory() -> None:
+def test_ladder_chart_equals_memory() -> None:
     table = api.memory(str(checkpoint_of(LEAK))).primary
     bars, rungs = ladder_chart(table).bars, list(table.rows)
     assert [(bar.label, *bar.parts) for bar in bars] == [(r["rung"], r["bytes"]) for r in rungs]
@@ -164,7 +164,7 @@ def test_the_ladder_is_that_of_memory() -> None:
     assert {bar.exact for bar in bars} == {True, False}
 
 
-def test_ages_are_counted_by_class_the_youngest_first() -> None:
+def test_age_chart_counts_leftovers_by_class() -> None:
     report = api.leftovers(str(checkpoint_of("fmgws_event_rearm")))
     ages = next(table for table in report.tables if table.name == "leftover_ages")
     chart = age_chart(ages)
@@ -173,6 +173,6 @@ def test_ages_are_counted_by_class_the_youngest_first() -> None:
     assert set(chart.parts) == {row["class"] for row in ages.rows}
 
 
-def test_what_is_not_known_makes_no_sum() -> None:
+def test_sum_with_unknown_is_unknown() -> None:
     assert sum_or_none([1, None]) is None
     assert sum_or_none([1, 2]) == 3

@@ -44,7 +44,7 @@ def test_a_page_has_all_its_sections(case: str) -> None:
     assert all(column.doc for table in tables_of(page).values() for column in table.columns)
 
 
-def test_state_in_rocksdb_has_the_sizes_of_its_rows_and_no_heap() -> None:
+def test_page_of_rocksdb_has_sizes_and_no_heap() -> None:
     path = checkpoint_of("rocksdb_session_window")
     page = page_of(path)
     (chart,) = (b for b in page[1].blocks if isinstance(b, BarChart))
@@ -55,7 +55,7 @@ def test_state_in_rocksdb_has_the_sizes_of_its_rows_and_no_heap() -> None:
     assert {"off_heap"} == tables_of(page).keys() & {"off_heap", "what_ifs"}
 
 
-def test_without_it_a_report_has_no_page_and_asks_for_no_more() -> None:
+def test_audit_has_no_page_by_default() -> None:
     assert api.audit(str(checkpoint_of("agg_append"))).page is None
 
 
@@ -75,14 +75,14 @@ def test_a_page_replays_the_state_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert questions[0].partitions
 
 
-def test_the_report_is_the_same_with_and_without_a_page() -> None:
+def test_report_is_equal_with_and_without_a_page() -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     texts = ["".join(render(api.audit(path, page=page), "json")) for page in (False, True)]
     assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "join_left_outer"])
-def test_the_numbers_of_a_page_are_those_of_the_json(case: str) -> None:
+def test_page_numbers_equal_the_json(case: str) -> None:
     report = api.audit(str(checkpoint_of(case)), page=True)
     text = "".join(render(report, "html"))
     result = dict(re.findall(r"<dt>([^<]*)</dt><dd><data value=\"([^\"]*)\">", text))
@@ -93,7 +93,7 @@ def test_the_numbers_of_a_page_are_those_of_the_json(case: str) -> None:
     assert json.loads(embedded) == report.to_dict()
 
 
-def test_keys_are_hashed_unless_they_are_asked_for() -> None:
+def test_page_keys_are_hashed_by_default() -> None:
     path = checkpoint_of("fmgws_event_ignore")
     for redact, display in ((None, False), (Redact.ALL, False), (Redact.NONE, True)):
         options = api.Options(redact=redact)
@@ -105,7 +105,7 @@ def test_keys_are_hashed_unless_they_are_asked_for() -> None:
         assert result == [True] * (not display)
 
 
-def test_schemas_are_shown_in_full() -> None:
+def test_page_shows_whole_schemas() -> None:
     table = tables_of(page_of(checkpoint_of("join_left_outer")))["schemas"]
     assert not [column.name for column in table.columns if column.wide]
     rows = list(table.rows)
@@ -114,12 +114,12 @@ def test_schemas_are_shown_in_full() -> None:
     assert any("clickedAd" in row["schema"] for row in rows)
 
 
-def test_undecided_keys_are_among_what_is_unknown() -> None:
+def test_unknown_section_has_undecided_keys() -> None:
     unknown = page_of(checkpoint_of("fmgws_snapshots_cleaned"))[-1]
     assert any(isinstance(block, Table) and block.name == "undecided" for block in unknown.blocks)
 
 
-def test_a_damaged_checkpoint_has_a_page(tmp_path: Path) -> None:
+def test_page_of_a_damaged_checkpoint(tmp_path: Path) -> None:
     path = copy_of("join_left_outer", tmp_path)
     for file in (path / "state").rglob("*.delta"):
         file.write_bytes(b"")

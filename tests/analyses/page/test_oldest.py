@@ -15,7 +15,7 @@ CASES = ("fmgws_event_ignore", "fmgws_event_rearm", "agg_complete", "pandas_even
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_the_story_of_that_key(case: str) -> None:
+def test_oldest_story_equals_leftovers_explain(case: str) -> None:
     path = str(checkpoint_of(case))
     run = Run.start(path, None)
     story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), Redact.NONE)
@@ -29,7 +29,7 @@ def test_it_is_the_story_of_that_key(case: str) -> None:
 
 
 @pytest.mark.parametrize(("redact", "display"), [(Redact.HASH, "sha256:"), (Redact.ALL, "***")])
-def test_the_key_is_redacted(redact: Redact, display: str) -> None:
+def test_oldest_story_redacts_the_key(redact: Redact, display: str) -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), redact)
     assert story is not None
@@ -38,6 +38,6 @@ def test_the_key_is_redacted(redact: Redact, display: str) -> None:
     assert "once-000" not in str(rows)
 
 
-def test_without_leftovers_there_is_no_story() -> None:
+def test_no_oldest_story_without_leftovers() -> None:
     run = Run.start(str(checkpoint_of("agg_append")), None)
     assert oldest_story(run, run.judge(run.facts(Request())), Redact.HASH) is None

@@ -32,7 +32,7 @@ def judged(path: Path, request: Request | None = None) -> Judged:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_treemaps_have_the_bytes_of_sizes(case: str) -> None:
+def test_treemap_amounts_equal_sizes(case: str) -> None:
     path = checkpoint_of(case)
     facts = judged(path)
     sizes = {
@@ -50,7 +50,7 @@ def test_treemaps_have_the_bytes_of_sizes(case: str) -> None:
         assert sum(row["amount"] for row in drawn.numbers.rows) == sum(expected)
 
 
-def test_largest_keys_are_those_of_top() -> None:
+def test_key_treemap_equals_top() -> None:
     path = checkpoint_of(WIDE)
     treemap = pictures.key_treemap(judged(path, Request(top=4)), redact=Redact.NONE)
     assert treemap is not None
@@ -70,7 +70,7 @@ def count_rows(path: Path) -> int:
     return int(row["rows"])
 
 
-def test_largest_keys_of_a_field_are_parts_of_the_field() -> None:
+def test_field_treemap_has_largest_keys_as_parts() -> None:
     path = checkpoint_of(TIMERS)
     treemap = pictures.field_treemap(judged(path), redact=Redact.NONE)
     fields = [part for tile in treemap.tiles for part in tile.parts if part.parts]
@@ -82,7 +82,7 @@ def test_largest_keys_of_a_field_are_parts_of_the_field() -> None:
     assert {row["leaf"] for row in drawn.numbers.rows} == {"", *leaves}
 
 
-def test_keys_are_hashed_unless_something_else_is_said() -> None:
+def test_key_treemap_hashes_keys_by_default() -> None:
     facts = judged(checkpoint_of(LEAK))
     hashed, hidden = pictures.key_treemap(facts), pictures.key_treemap(facts, redact=Redact.ALL)
     assert hashed is not None
@@ -93,12 +93,12 @@ def test_keys_are_hashed_unless_something_else_is_said() -> None:
     assert not any("value" in label for label in labels)
 
 
-def test_no_ranking_gives_no_picture() -> None:
+def test_no_key_treemap_without_ranking() -> None:
     assert pictures.key_treemap(judged(checkpoint_of(LEAK), Request())) is None
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_strips_have_the_partitions_of_sizes(case: str) -> None:
+def test_partition_strips_equal_sizes_by_partition(case: str) -> None:
     path = checkpoint_of(case)
     expected: dict[tuple[int, int], list[int]] = {}
     for row in api.sizes(str(path), by="partition").primary.rows:
@@ -110,7 +110,7 @@ def test_strips_have_the_partitions_of_sizes(case: str) -> None:
     assert cells == {f"/{op}/{part}": sums for (op, part), sums in expected.items()}
 
 
-def test_a_strip_of_one_store_has_its_rows_alone() -> None:
+def test_partition_strip_of_one_store() -> None:
     facts = judged(checkpoint_of(JOIN))
     (strip,) = pictures.partition_strips(facts, store=StoreName(0, "left-keyToNumValues"))
     rows = facts.facts.of_version(StoreName(0, "left-keyToNumValues"), facts.version).rows
@@ -119,7 +119,7 @@ def test_a_strip_of_one_store_has_its_rows_alone() -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_histograms_have_the_rows_of_timeline(case: str) -> None:
+def test_expiry_histograms_equal_timeline(case: str) -> None:
     path = checkpoint_of(case)
     tables = {table.name: list(table.rows) for table in api.timeline(str(path)).tables}
     facts = judged(path)
@@ -135,7 +135,7 @@ def test_histograms_have_the_rows_of_timeline(case: str) -> None:
         assert picture.now_ms in (clock.watermark_ms, clock.timestamp_ms)
 
 
-def test_findings_are_marked_where_they_begin() -> None:
+def test_growth_line_marks_findings() -> None:
     facts = judged(checkpoint_of(LEAK))
     findings = findings_of(facts)
     line = pictures.growth_line(facts, findings, verdict_of(facts, findings))
@@ -148,7 +148,7 @@ def test_findings_are_marked_where_they_begin() -> None:
     assert line.values[-1] == total
 
 
-def test_durations_are_those_of_the_log_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duration_chart_from_log_file_times(monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = judged(checkpoint_of(LEAK)).checkpoint
     assert pictures.duration_chart(checkpoint) is None  # the fixture is a copy
     monkeypatch.setattr(pictures, "batch_durations", lambda _: {3: 500, 1: 200})
