@@ -140,7 +140,7 @@ def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("file", ["5.delta", "4.snapshot"])
 def test_file_damaged_after_its_records_is_loaded(tmp_path: Path, file: str) -> None:
-    """As Spark does: ``test_what_follows_the_end_mark_of_a_delta_is_not_read``."""
+    """As Spark does: ``test_bytes_after_delta_end_mark_are_ignored``."""
     root = copy(tmp_path, "4.3.0/agg_row_checksum")
     path = next(root.glob(f"state/0/*/{file}"))
     path.write_bytes(path.read_bytes()[:-1])
