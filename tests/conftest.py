@@ -55,7 +55,7 @@ FULL = {
 }
 """Test files, or tests, that are ``full`` as a whole, each with the reason."""
 
-ALL_CHECKPOINTS = "test_partitions_tell_the_leftovers_that_all_of_them_together_have"
+ALL_CHECKPOINTS = "test_leftovers_by_partition_equal_those_of_all_partitions"
 FULL[f"analyses/shared/test_fact_tables.py::{ALL_CHECKPOINTS}"] = "all checkpoints of all releases"
 
 SMOKE = {

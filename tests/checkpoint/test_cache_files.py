@@ -20,7 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CacheFiles:
     return CacheFiles(str(tmp_path), {})
 
 
-def test_a_content_is_read_as_it_was_written(cache: CacheFiles) -> None:
+def test_cache_content_is_read_as_written(cache: CacheFiles) -> None:
     content = bytes(LIMIT)
     cache.write("zeros", content)
     assert cache.read("zeros") == content
@@ -28,7 +28,7 @@ def test_a_content_is_read_as_it_was_written(cache: CacheFiles) -> None:
 
 
 @pytest.mark.parametrize("excess", range(-48, 2, 7))
-def test_a_content_is_written_only_if_it_can_be_read(
+def test_too_large_cache_content_is_not_written(
     cache: CacheFiles, tmp_path: Path, excess: int
 ) -> None:
     """Random bytes grow by compression, and each file has a hash in front of its content."""

@@ -19,10 +19,10 @@ from inspector.checkpoint.confs import HDFS_PROVIDER, default_of, full_key
         ("no.such.conf", None),
     ],
 )
-def test_an_unrecorded_conf_is_what_old_state_needs(key: str, expected: str | None) -> None:
+def test_default_of_an_unrecorded_conf(key: str, expected: str | None) -> None:
     assert default_of(key) == expected
 
 
-def test_keys_are_taken_with_and_without_their_prefix() -> None:
+def test_full_key_with_and_without_prefix() -> None:
     assert full_key("shuffle.partitions") == "spark.sql.shuffle.partitions"
     assert full_key("spark.sql.shuffle.partitions") == "spark.sql.shuffle.partitions"

@@ -21,14 +21,14 @@ from inspector.exceptions import EngineError
 from tests.object_store import serve
 
 
-def test_a_connection_is_shared_by_all_with_the_same_options() -> None:
+def test_connection_is_shared_for_equal_options() -> None:
     first, base = connect("memory://ck/a", {"x": "1"})
     assert base == "/ck/a"
     assert connect("memory://ck/b", {"x": "1"})[0] is first
     assert connect("memory://ck/a", {"x": "2"})[0] is not first
 
 
-def test_who_opens_a_place_does_not_get_a_connection_that_was_refused() -> None:
+def test_refused_connection_is_replaced() -> None:
     options = {"of": "this test"}
     first, _ = connect("memory://ck", options)
     note_refusal(first)
@@ -38,7 +38,7 @@ def test_who_opens_a_place_does_not_get_a_connection_that_was_refused() -> None:
     assert connect("memory://ck", options, anew=True)[0] is again
 
 
-def test_a_refusal_is_noted_by_whoever_meets_it() -> None:
+def test_permission_error_marks_the_connection_as_refused() -> None:
     class Closed(MemoryFileSystem):  # type: ignore[misc]
         protocol = "closed"
 
@@ -53,13 +53,13 @@ def test_a_refusal_is_noted_by_whoever_meets_it() -> None:
     assert Storage.open("closed://x")._fs is not storage._fs
 
 
-def test_few_are_kept() -> None:
+def test_number_of_kept_connections_is_limited() -> None:
     for number in range(2 * MOST_KEPT):
         connect("memory://ck", {"number": str(number)})
     assert len(drivers._kept) == MOST_KEPT
 
 
-def test_drivers_of_object_stores_are_known_by_what_they_can(tmp_path: Path) -> None:
+def test_object_store_drivers_list_recursively(tmp_path: Path) -> None:
     serve(tmp_path)
     store = connect("objects://ck", {})[0]
     assert is_async(store)

@@ -21,16 +21,16 @@ MOMENT_MS = 1767323045678
         {"mtime": None, "modified": MOMENT},
     ],
 )
-def test_every_drivers_time_of_change_is_understood(info: dict[str, object]) -> None:
+def test_modified_time_of_every_driver(info: dict[str, object]) -> None:
     assert modified_ms(info) == MOMENT_MS
 
 
 @pytest.mark.parametrize("info", [{}, {"mtime": "yesterday"}, {"mtime": None}])
-def test_no_time_is_none(info: dict[str, object]) -> None:
+def test_entry_without_modified_time(info: dict[str, object]) -> None:
     assert modified_ms(info) is None
 
 
-def test_an_entry_has_the_name_of_its_path_and_a_folder_no_size() -> None:
+def test_entry_name_and_size() -> None:
     assert entry_of({"type": "file", "size": 7}, "a/b.c") == Entry("b.c", "a/b.c", False, 7)
     assert entry_of({"type": "file", "size": None}, "b.c") == Entry("b.c", "b.c", False, 0)
     assert entry_of({"type": "directory", "size": 4096}, "a") == Entry("a", "a", True, 0)

@@ -42,17 +42,17 @@ def with_(**attributes: Any) -> Exception:
         (OSError('{"error":{"code":403,"url":"https://host/x"}}'), PermissionError),
     ],
 )
-def test_errors_have_families(error: Exception, family: type[OSError]) -> None:
+def test_error_families(error: Exception, family: type[OSError]) -> None:
     assert family_of(error) is family
 
 
-def test_an_error_is_worded_with_its_place_and_without_secrets() -> None:
+def test_error_text_has_path_and_no_secrets() -> None:
     error = translate_error(RuntimeError("key s3cret refused"), "s3a://b/x", {"secret": "s3cret"})
     assert str(error) == "s3a://b/x: key *** refused"
     assert str(translate_error(KeyError(), "/x", {})) == "/x: KeyError"
 
 
-def test_the_same_reason_has_other_paths_and_operations() -> None:
+def test_same_reason_ignores_paths_and_operations() -> None:
     first = (
         "An error occurred (ExpiredToken) when calling the GetObject operation: of s3://b/1.delta"
     )

@@ -34,7 +34,7 @@ def layout_of(root: Path, *files: str) -> Layout:
     return discover(Storage.open(str(make(root, *files))), classify)
 
 
-def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
+def test_layout_of_an_operator(tmp_path: Path) -> None:
     layout = layout_of(
         tmp_path,
         *(
@@ -59,7 +59,7 @@ def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
     assert [file.version for file in store.files] == [1, 9, 9, 10, 10, None]
 
 
-def test_a_file_has_full_path_kind_version_and_size(tmp_path: Path) -> None:
+def test_store_file_path_kind_version_and_size(tmp_path: Path) -> None:
     storage = Storage.open(str(make(tmp_path, "state/0/0/7.delta")))
     (store,) = discover(storage, classify).stores
     (file,) = store.of_kind(FileKind.DELTA, FileKind.SNAPSHOT)
@@ -71,7 +71,7 @@ def test_a_file_has_full_path_kind_version_and_size(tmp_path: Path) -> None:
     assert storage.read(storage.relative(file.path)) == b"12345"
 
 
-def test_a_joins_stores_are_folders_and_there_is_no_default_one(tmp_path: Path) -> None:
+def test_join_stores_are_folders(tmp_path: Path) -> None:
     files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
     layout = layout_of(tmp_path, *files, "state/1/2/", "state/0/0/1.delta")
     assert [operator.operator_id for operator in layout.operators] == [0, 1]
@@ -92,7 +92,7 @@ def test_a_query_without_state_has_no_operators(tmp_path: Path) -> None:
     assert layout_of(tmp_path).operators == ()
 
 
-def test_what_is_not_sparks_is_not_taken(tmp_path: Path) -> None:
+def test_foreign_folders_are_ignored(tmp_path: Path) -> None:
     layout = layout_of(
         tmp_path,
         *("state/0/0/1.delta", "state/notes.txt", "state/old/0/1.delta", "state/00/0/1.delta"),
@@ -115,7 +115,7 @@ def test_what_is_not_sparks_is_not_taken(tmp_path: Path) -> None:
         (Selection(7), 0),
     ],
 )
-def test_a_selection_narrows_a_layout(tmp_path: Path, selection: Selection, expected: int) -> None:
+def test_layout_selection(tmp_path: Path, selection: Selection, expected: int) -> None:
     files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
     layout = layout_of(tmp_path, *files, "state/0/0/1.delta", "state/0/1/1.delta")
     assert len(layout.select(selection).stores) == expected
@@ -140,7 +140,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
     assert problem.path == f"{tmp_path}/state/0/1"
 
 
-def test_another_folder_is_refused(tmp_path: Path) -> None:
+def test_layout_of_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotACheckpointError, match="got an empty folder"):
         discover(Storage.open(str(tmp_path)), classify)
 
@@ -175,9 +175,7 @@ METADATA = (
 
 @pytest.mark.parametrize("with_metadata", [True, False])
 @pytest.mark.parametrize("name", ["backup", "left-keyToNumValues", "copied"])
-def test_a_folder_beside_a_store_is_foreign_and_not_counted(
-    tmp_path: Path, name: str, with_metadata: bool
-) -> None:
+def test_folder_next_to_a_store_is_foreign(tmp_path: Path, name: str, with_metadata: bool) -> None:
     root = make(tmp_path, "state/0/0/1.delta", f"state/0/0/{name}/1.delta", "state/0/1/backup/")
     if with_metadata:
         (root / "state/0/_metadata").mkdir()
@@ -192,7 +190,7 @@ def test_a_folder_beside_a_store_is_foreign_and_not_counted(
     ]
 
 
-def test_state_files_beside_a_joins_stores_are_foreign(tmp_path: Path) -> None:
+def test_state_files_next_to_join_stores_are_foreign(tmp_path: Path) -> None:
     files = [f"state/1/0/{name}/1.delta" for name in JOIN]
     layout = layout_of(tmp_path, *files, "state/1/0/1.delta")
     assert layout.operators[0].store_names == JOIN
@@ -200,7 +198,7 @@ def test_state_files_beside_a_joins_stores_are_foreign(tmp_path: Path) -> None:
     assert (problem.slug, problem.path) == ("foreign-folder", f"{tmp_path}/state/1/0")
 
 
-def test_metadata_names_stores_that_no_release_has_had(tmp_path: Path) -> None:
+def test_metadata_names_unknown_stores(tmp_path: Path) -> None:
     root = make(tmp_path, "state/0/0/mine/1.delta", "state/0/0/other/1.delta")
     (root / "state/0/_metadata").mkdir()
     text = METADATA.replace('"default"', '"mine"')

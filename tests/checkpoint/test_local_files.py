@@ -18,7 +18,7 @@ from inspector.checkpoint.trees import Entry
 from inspector.kernel.loader import PYTHON, kernel, kernel_name
 
 
-def test_a_listing_follows_links_and_marks_what_is_no_file(tmp_path: Path) -> None:
+def test_listing_follows_links_and_marks_special_files(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"12")
     os.utime(tmp_path / "b", (1.5, 1.5))
     (tmp_path / "a").mkdir()
@@ -41,7 +41,7 @@ def test_a_listing_follows_links_and_marks_what_is_no_file(tmp_path: Path) -> No
 
 @pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone lists a folder")
 @pytest.mark.parametrize("options", ["", "fifo", "gone", "loop"])
-def test_a_folder_is_listed_the_same_by_the_compiled_kernel(
+def test_compiled_kernel_lists_folders_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str
 ) -> None:
     folder = os.fsencode(tmp_path)
@@ -69,7 +69,7 @@ def test_a_folder_is_listed_the_same_by_the_compiled_kernel(
         assert all(type(entry) is Entry for entry in quick)
 
 
-def test_a_time_that_64_bits_of_nanoseconds_do_not_hold_is_listed(tmp_path: Path) -> None:
+def test_modified_time_beyond_64_bits_of_nanoseconds(tmp_path: Path) -> None:
     far = 10**19
     (tmp_path / "f").touch()
     with suppress(OSError, OverflowError):
@@ -81,7 +81,7 @@ def test_a_time_that_64_bits_of_nanoseconds_do_not_hold_is_listed(tmp_path: Path
     assert entry.modified_ms == far // 10**6
 
 
-def test_what_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
+def test_listing_errors(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path, error in (("none", FileNotFoundError), ("file", NotADirectoryError)):
         with pytest.raises(error):
@@ -91,7 +91,7 @@ def test_what_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
     assert listing(str(tmp_path), "")[0].path == "file"
 
 
-def test_an_entry_is_a_file_or_a_folder_or_special(tmp_path: Path) -> None:
+def test_entry_at_of_file_folder_and_special_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert entry_at(str(tmp_path / "fifo"), "fifo") == Entry(
         "fifo", "fifo", False, 0, is_special=True
@@ -104,13 +104,13 @@ def test_an_entry_is_a_file_or_a_folder_or_special(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("maximum", [0, 1, 9, 10, 11, 1 << 30])
-def test_no_more_is_read_than_asked_for(tmp_path: Path, maximum: int) -> None:
+def test_read_at_most_returns_at_most_the_maximum(tmp_path: Path, maximum: int) -> None:
     (tmp_path / "f").write_bytes(b"0123456789")
     assert read_at_most(str(tmp_path / "f"), maximum) == (b"0123456789"[:maximum], 10)
 
 
 @pytest.mark.parametrize("size", [0, 1, 4, 7, 8, 9])
-def test_chunks_are_the_file(tmp_path: Path, size: int) -> None:
+def test_chunks_join_to_the_file(tmp_path: Path, size: int) -> None:
     content = b"012345678"[:size]
     (tmp_path / "f").write_bytes(content)
     result = list(chunks(str(tmp_path / "f"), 4))
@@ -118,7 +118,7 @@ def test_chunks_are_the_file(tmp_path: Path, size: int) -> None:
     assert max(map(len, result), default=0) <= 4
 
 
-def test_a_file_that_grows_while_it_is_read_ends_where_it_ends(tmp_path: Path) -> None:
+def test_chunks_of_a_growing_file(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"0123")
     reading = chunks(str(path), 2)
@@ -128,7 +128,7 @@ def test_a_file_that_grows_while_it_is_read_ends_where_it_ends(tmp_path: Path) -
     assert first + b"".join(reading) == b"01234567"
 
 
-def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+def test_reading_a_fifo_or_folder_is_an_error(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for read in (lambda path: read_at_most(path, 1), lambda path: next(chunks(path, 1))):
         with pytest.raises(OSError, match="neither a file nor a folder"):
@@ -143,7 +143,7 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 @given(
     contents=st.lists(st.none() | st.binary(max_size=9), max_size=6), smaller=st.integers(-3, 20)
 )
-def test_some_files_are_read_up_to_one_that_has_to_be_looked_at(
+def test_read_some_stops_at_a_missing_or_too_large_file(
     contents: list[bytes | None], smaller: int
 ) -> None:
     with TemporaryDirectory() as folder:
@@ -159,7 +159,7 @@ def test_some_files_are_read_up_to_one_that_has_to_be_looked_at(
 
 
 @pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone reads several")
-def test_what_is_no_file_ends_what_is_read_of_several(tmp_path: Path) -> None:
+def test_read_some_stops_at_a_special_file(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1")
     os.mkfifo(tmp_path / "fifo")
     read = Storage.open(str(tmp_path)).read_some
@@ -178,12 +178,12 @@ def test_what_is_no_file_ends_what_is_read_of_several(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 10), (3, 5), (8, 99), (10, 12), (50, 60)])
-def test_a_range_ends_where_the_file_does(tmp_path: Path, start: int, end: int) -> None:
+def test_read_range_ends_at_the_end_of_the_file(tmp_path: Path, start: int, end: int) -> None:
     (tmp_path / "f").write_bytes(b"0123456789")
     assert read_range(str(tmp_path / "f"), start, end) == b"0123456789"[start:end]
 
 
-def test_a_file_that_cannot_be_looked_at_is_closed(
+def test_file_is_closed_after_a_failed_fstat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stale(descriptor: int) -> os.stat_result:

@@ -44,7 +44,7 @@ def found(
         ([3, 4, 5], [3, 4]),
     ],
 )
-def test_a_sound_log_has_nothing_wrong(offsets: list[int], commits: list[int]) -> None:
+def test_sound_logs_have_no_problem(offsets: list[int], commits: list[int]) -> None:
     assert found(offsets, commits) == []
 
 
@@ -64,13 +64,13 @@ def test_a_lost_entry_is_named(offsets: list[int], commits: list[int], lost: lis
     assert found(offsets, commits) == [(LOST_ENTRY, path) for path in lost]
 
 
-def test_two_entries_that_disagree_on_a_watermark_are_named() -> None:
+def test_contradicting_watermarks_are_named() -> None:
     problems = list(cross_checks([], [], clocks((0, 10), (12, 20), (20, None))))
     assert [(p.slug, p.path, p.version) for p in problems] == [(CONTRADICTION, "offsets/1", 2)]
     assert "got batchWatermarkMs 12, commits/0 says 10" in problems[0].message
 
 
-def test_a_watermark_that_falls_is_noticed_without_the_commit() -> None:
+def test_falling_watermark_without_commit_is_a_contradiction() -> None:
     assert found([], [], (30, None), (20, None)) == [(CONTRADICTION, "offsets/1")]
 
 
@@ -83,7 +83,7 @@ def test_a_watermark_that_falls_is_noticed_without_the_commit() -> None:
         ((10, 20, 25, 15, 25, 10), False),  # the clock goes back where the watermark does not
     ],
 )
-def test_clocks_that_go_back_and_forth_show_two_runs(
+def test_alternating_clocks_show_two_queries(
     times: tuple[int | None, ...], *, by_two: bool
 ) -> None:
     marks = clocks((0, 5), (5, 9), (6, 8), (12, 14), (9, 11), (15, None))
@@ -94,11 +94,11 @@ def test_clocks_that_go_back_and_forth_show_two_runs(
     assert "got batchWatermarkMs 6, commits/1 says 9 as nextBatchWatermarkMs" in problems[0].message
 
 
-def test_what_is_not_recorded_contradicts_nothing() -> None:
+def test_unrecorded_watermarks_contradict_nothing() -> None:
     assert found([], [], (None, 10), (None, None), (5, None), (None, 4)) == []
 
 
-def test_entries_that_are_no_neighbours_are_not_compared() -> None:
+def test_nonadjacent_entries_are_not_compared() -> None:
     apart = {
         BatchId(1): BatchClock(BatchId(1), watermark_ms=9, next_watermark_ms=9),
         BatchId(3): BatchClock(BatchId(3), watermark_ms=7),
@@ -106,7 +106,7 @@ def test_entries_that_are_no_neighbours_are_not_compared() -> None:
     assert list(cross_checks([], [], apart)) == []
 
 
-def test_what_hangs_on_either_of_two_that_disagree_is_not_known() -> None:
+def test_contradicting_watermarks_are_unknown() -> None:
     def times(*arguments: tuple[int | None, int | None]) -> list[tuple[int | None, int | None]]:
         values = without_doubtful(clocks(*arguments), {}).values()
         return [(item.watermark_ms, item.next_watermark_ms) for item in values]
@@ -117,7 +117,7 @@ def test_what_hangs_on_either_of_two_that_disagree_is_not_known() -> None:
     assert times((5, 4), (4, 20), (20, None)) == [(None, None), (None, 20), (20, None)]
 
 
-def test_of_a_changed_offset_it_is_not_known_whether_it_brought_data() -> None:
+def test_new_data_is_unknown_after_a_changed_offset_format() -> None:
     four = {BatchId(n): BatchClock(BatchId(n), has_new_data=True) for n in range(4)}
 
     def new_data(*json: bool) -> list[bool | None]:
@@ -134,7 +134,7 @@ def test_a_gap_of_a_renamed_entry_is_one_problem() -> None:
     assert found([0, 1, 2**61], [0, 1]) == [(LOST_ENTRY, "offsets/2")]
 
 
-def test_a_query_without_a_commit_log_lacks_no_commit() -> None:
+def test_no_lost_commit_without_a_commit_log() -> None:
     offsets = [BatchId(n) for n in (0, 1, 2)]
     assert list(cross_checks(offsets, [], {}, committed=False)) == []
 
@@ -159,7 +159,7 @@ def wrong_confs(
     return [f"{problem.path}: {problem.message}" for problem in result]
 
 
-def test_a_restart_takes_over_the_confs() -> None:
+def test_changed_conf_is_a_contradiction() -> None:
     assert wrong_confs({CODEC: "lz4"}, {CODEC: "lz4", PARTITIONS: "2"}, {PARTITIONS: "2"}) == []
     (wrong_conf,) = wrong_confs({CODEC: "lz4"}, {CODEC: "lz5"})
     assert wrong_conf.startswith(
@@ -167,19 +167,19 @@ def test_a_restart_takes_over_the_confs() -> None:
     )
 
 
-def test_a_repartitioning_sets_another_number_of_partitions() -> None:
+def test_repartitioning_changes_shuffle_partitions() -> None:
     changed = ({PARTITIONS: "2"}, {PARTITIONS: "4"})
     assert len(wrong_confs(*changed)) == 1
     assert wrong_confs(*changed, appended=[1]) == []
     assert wrong_confs(*changed, control=[1]) == []
 
 
-def test_a_conf_is_not_absent_between_two_that_have_it() -> None:
+def test_conf_absent_between_two_entries_is_a_contradiction() -> None:
     (wrong_conf,) = wrong_confs({CODEC: "lz4"}, {}, {CODEC: "lz4"})
     assert "offsets/1: got no spark.sql.streaming.codec" in wrong_conf
 
 
-def test_the_number_of_sources_stays() -> None:
+def test_changed_number_of_sources_is_a_problem() -> None:
     confs: list[dict[str, str]] = [{}, {}]
     assert wrong_confs(*confs, sources=[("0", "1"), ("0", "1")]) == []
     (wrong_conf,) = wrong_confs(*confs, sources=[("0", "1"), ("0",)])
@@ -197,7 +197,7 @@ def test_the_number_of_sources_stays() -> None:
         ([{}, {"0": False}], []),  # it had no offset yet
     ],
 )
-def test_a_source_writes_its_offsets_in_one_way(
+def test_source_offset_format_changes_are_problems(
     shapes: list[dict[str, bool]], expected: list[str]
 ) -> None:
     result = list(offset_checks({BatchId(n): shape for n, shape in enumerate(shapes)}))

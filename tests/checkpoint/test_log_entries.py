@@ -25,7 +25,7 @@ CONTROL = (
 )
 
 
-def test_an_entry_of_the_first_format() -> None:
+def test_offset_entry_of_format_1() -> None:
     assert parse_offsets(V1) == OffsetEntry(
         watermark_ms=0,
         timestamp_ms=1795244270502,
@@ -37,14 +37,14 @@ def test_an_entry_of_the_first_format() -> None:
     )
 
 
-def test_an_entry_of_the_second_format_names_its_sources() -> None:
+def test_offset_entry_of_format_2_names_its_sources() -> None:
     offsets = parse_offsets(V2)
     assert (offsets.watermark_ms, offsets.timestamp_ms) == (1704067194750, 1795241560913)
     assert offsets.sources == {"src_one": '{"logOffset":0}', "src_two": None}
     assert offsets.control is None
 
 
-def test_a_control_batch_is_told() -> None:
+def test_control_batch_of_an_offset_entry() -> None:
     assert parse_offsets(CONTROL).control == "REPARTITION"
 
 
@@ -58,7 +58,7 @@ def test_a_control_batch_is_told() -> None:
         (b'v1\n{"conf":{"a":1,"b":"x\\ud800"}}', OffsetEntry(conf={"a": "1", "b": "x?"})),
     ],
 )
-def test_what_an_entry_lacks_is_none(data: bytes, expected: OffsetEntry) -> None:
+def test_missing_fields_of_an_offset_entry(data: bytes, expected: OffsetEntry) -> None:
     assert parse_offsets(data) == expected
 
 
@@ -73,11 +73,11 @@ def test_what_an_entry_lacks_is_none(data: bytes, expected: OffsetEntry) -> None
         (b'v3\n{"nextBatchWatermarkMs":7,"sinkMetadataMap":{}}', 7),
     ],
 )
-def test_a_commit_of_any_format_has_its_watermark(data: bytes, expected: int | None) -> None:
+def test_commit_watermark_of_every_format(data: bytes, expected: int | None) -> None:
     assert parse_commit(data).next_watermark_ms == expected
 
 
-def test_a_commit_of_checkpoint_format_2_names_what_was_committed() -> None:
+def test_commit_of_checkpoint_format_2_has_unique_ids() -> None:
     # Two operators, of the first two partitions with a store each, of the other one with two.
     data = b'v2\n{"nextBatchWatermarkMs":7,"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c","d"]]}}'
     item, two = parse_commit(data).unique_ids.values()
@@ -93,7 +93,7 @@ def test_a_commit_of_checkpoint_format_2_names_what_was_committed() -> None:
         b'v2\n{"nextBatchWatermarkMs":7,"stateUniqueIds":{"0":[5]}}',
     ],
 )
-def test_another_commit_is_refused(data: bytes) -> None:
+def test_invalid_commit_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
         parse_commit(data)
 
@@ -102,13 +102,13 @@ def test_another_commit_is_refused(data: bytes) -> None:
     "data",
     [b"", b"v3\n{}", b"v1\n[]", b'v1\n{"batchWatermarkMs":"0"}', b'v1\n{"conf":[]}', V1[:50]],
 )
-def test_another_offset_entry_is_refused(data: bytes) -> None:
+def test_invalid_offset_entry_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
         parse_offsets(data)
 
 
 @pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\r\r"])
-def test_an_offset_with_control_characters_is_refused(character: str) -> None:
+def test_offset_with_control_characters_is_refused(character: str) -> None:
     with pytest.raises(
         DecodeError, match=rf"got character U\+00{ord(character[0]):02X} in the .* 0"
     ):
@@ -116,7 +116,7 @@ def test_an_offset_with_control_characters_is_refused(character: str) -> None:
 
 
 @given(st.binary(), st.sampled_from([b"", b"v1\n", b"v2\n", b"v3\n", b'v1\n{"conf":']))
-def test_any_bytes_are_an_entry_or_a_decode_error(data: bytes, start: bytes) -> None:
+def test_any_bytes_are_a_log_entry_or_a_decode_error(data: bytes, start: bytes) -> None:
     with suppress(DecodeError):
         parse_offsets(start + data)
     with suppress(DecodeError):
@@ -124,7 +124,7 @@ def test_any_bytes_are_an_entry_or_a_decode_error(data: bytes, start: bytes) -> 
 
 
 @given(st.integers(0, len(V2) - 1))
-def test_every_beginning_of_an_entry_is_an_entry_or_a_decode_error(size: int) -> None:
+def test_truncated_offset_entry_is_an_entry_or_a_decode_error(size: int) -> None:
     try:
         assert parse_offsets(V2[:size]).conf.keys() <= {"spark.sql.shuffle.partitions"}
     except DecodeError:

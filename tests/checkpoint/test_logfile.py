@@ -30,7 +30,7 @@ from inspector.model import Problem
         (b" v1 \n", (1, [""])),
     ],
 )
-def test_a_log_is_a_version_and_lines(data: bytes, expected: tuple[int, list[str]]) -> None:
+def test_log_file_is_a_version_and_lines(data: bytes, expected: tuple[int, list[str]]) -> None:
     assert split_log(data, 2) == expected
 
 
@@ -45,7 +45,7 @@ def test_a_log_is_a_version_and_lines(data: bytes, expected: tuple[int, list[str
         (b"v1\n\xff", "got byte 0xff, expected UTF-8", 3),
     ],
 )
-def test_what_is_no_log_is_refused(data: bytes, message: str, offset: int) -> None:
+def test_invalid_log_file_is_refused(data: bytes, message: str, offset: int) -> None:
     with pytest.raises(DecodeError, match=message) as caught:
         split_log(data, 2)
     assert caught.value.offset == offset
@@ -55,12 +55,12 @@ def test_what_is_no_log_is_refused(data: bytes, message: str, offset: int) -> No
     "text",
     ["", "[]", "1", '"x"', "null", "{", '{"a":NaN}', '{"a":-Infinity}', "[" * 100_000, "9" * 5000],
 )
-def test_only_a_json_object_is_one(text: str) -> None:
+def test_invalid_json_object_is_refused(text: str) -> None:
     with pytest.raises(DecodeError, match="expected a JSON object"):
         json_object(text)
 
 
-def test_fields_have_the_types_that_spark_writes() -> None:
+def test_json_field_types() -> None:
     fields = json_object('{"long":-9223372036854775807,"text":"x","object":{"a":1},"none":null}')
     assert long_field(fields, "long") == -9223372036854775807
     assert long_field(fields, "absent") is None
@@ -71,12 +71,12 @@ def test_fields_have_the_types_that_spark_writes() -> None:
 
 
 @pytest.mark.parametrize("value", [True, "1", 1.5, 1 << 63, [], {}])
-def test_a_long_is_a_64_bit_integer(value: object) -> None:
+def test_long_field_is_a_64_bit_integer(value: object) -> None:
     with pytest.raises(DecodeError, match="as field, expected a 64-bit integer"):
         long_field({"field": value}, "field")
 
 
-def test_other_types_are_refused() -> None:
+def test_other_json_field_types_are_refused() -> None:
     with pytest.raises(DecodeError, match="got '1' as field, expected a string"):
         text_field({"field": 1}, "field")
     with pytest.raises(DecodeError, match="got 'None' as field, expected a string"):
@@ -85,12 +85,12 @@ def test_other_types_are_refused() -> None:
         object_field({"field": None}, "field")
 
 
-def test_lone_surrogates_do_not_reach_an_output() -> None:
+def test_printable_replaces_lone_surrogates() -> None:
     (value,) = json_object(r'{"a":"x\ud800y\ud83d\ude00"}').values()
     assert printable(str(value)) == "x?y😀"
 
 
-def test_an_error_becomes_a_problem_with_its_place() -> None:
+def test_problem_of_an_error_has_its_path() -> None:
     assert problem(TruncatedError("short", offset=3), "/ck/a") == Problem(
         "truncated", "short", "/ck/a", 3
     )
@@ -100,7 +100,7 @@ def test_an_error_becomes_a_problem_with_its_place() -> None:
 
 
 @given(st.binary())
-def test_any_bytes_are_a_log_or_a_decode_error(data: bytes) -> None:
+def test_any_bytes_are_a_log_file_or_a_decode_error(data: bytes) -> None:
     with suppress(DecodeError):
         text_of(data)
     with suppress(DecodeError):
@@ -110,6 +110,6 @@ def test_any_bytes_are_a_log_or_a_decode_error(data: bytes) -> None:
 
 
 @given(st.text() | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps))
-def test_any_text_is_an_object_or_a_decode_error(text: str) -> None:
+def test_any_text_is_a_json_object_or_a_decode_error(text: str) -> None:
     with suppress(DecodeError):
         assert isinstance(json_object(text), dict)

@@ -38,7 +38,7 @@ def logs_of(root: Path, files: dict[str, bytes], maximum: int = 100) -> Logs:
     return read_logs(Storage.open(str(root)), maximum)
 
 
-def test_clocks_tell_time_watermark_commit_and_new_data(tmp_path: Path) -> None:
+def test_clocks_have_time_watermark_commit_and_new_data(tmp_path: Path) -> None:
     logs = logs_of(
         tmp_path,
         {
@@ -64,7 +64,7 @@ def test_clocks_tell_time_watermark_commit_and_new_data(tmp_path: Path) -> None:
     assert logs.problems == ()
 
 
-def test_after_a_purge_or_a_hole_new_data_is_unknown(tmp_path: Path) -> None:
+def test_new_data_is_unknown_after_a_purge_or_gap(tmp_path: Path) -> None:
     files = {f"offsets/{batch}": offsets(batch, str(batch)) for batch in (8, 9, 10, 12)}
     logs = logs_of(tmp_path, files)
     news = {batch: clock.has_new_data for batch, clock in logs.clocks.items()}
@@ -73,25 +73,25 @@ def test_after_a_purge_or_a_hole_new_data_is_unknown(tmp_path: Path) -> None:
     assert (logs.last_committed, logs.has_commits_dir) == (None, False)
 
 
-def test_a_first_batch_without_any_offset_has_no_new_data(tmp_path: Path) -> None:
+def test_first_batch_without_offsets_has_no_new_data(tmp_path: Path) -> None:
     logs = logs_of(tmp_path, {"offsets/0": offsets(0, "-", "-")})
     assert logs.clocks[BatchId(0)].has_new_data is False
 
 
-def test_a_change_of_format_is_no_new_data(tmp_path: Path) -> None:
+def test_changed_offset_format_is_no_new_data(tmp_path: Path) -> None:
     logs = logs_of(
         tmp_path, {"offsets/0": offsets(0, '{"a":1}', "-"), "offsets/1": b'v2\n{}\n0:{"a":1}\n1:-'}
     )
     assert logs.clocks[BatchId(1)].has_new_data is False
 
 
-def test_a_commit_without_its_plan_still_counts(tmp_path: Path) -> None:
+def test_commit_without_offsets_counts(tmp_path: Path) -> None:
     logs = logs_of(tmp_path, {"offsets/5": offsets(5, "0", watermark=9), "commits/4": commit(9)})
     assert logs.clocks[BatchId(4)] == BatchClock(BatchId(4), committed=True, next_watermark_ms=9)
     assert logs.last_committed == 4
 
 
-def test_names_that_are_no_batch_are_ignored(tmp_path: Path) -> None:
+def test_log_names_that_are_no_batch_are_ignored(tmp_path: Path) -> None:
     names = ("x", "3.compact", ".3.crc", "03", "-3", ".3.uuid.tmp", "9" * 30)
     files = {f"{log}/{name}": b"junk" for log in ("offsets", "commits") for name in names}
     (tmp_path / "commits" / "7").mkdir(parents=True)
@@ -129,7 +129,7 @@ def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_an_entry_that_is_purged_meanwhile_is_no_problem(
+def test_entry_purged_during_reading_is_no_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {f"offsets/{n}": offsets(n) for n in (0, 1)}
@@ -151,9 +151,7 @@ def test_an_entry_that_is_purged_meanwhile_is_no_problem(
     assert list(logs.confs) == [1]
 
 
-def test_an_entry_that_cannot_be_read_is_a_problem(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_denied_log_entry_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs_of(tmp_path, {"offsets/0": offsets(0), "offsets/1": offsets(1)})
     storage = Storage.open(str(tmp_path))
     reading = storage.read_many
@@ -172,7 +170,7 @@ def test_an_entry_that_cannot_be_read_is_a_problem(
     assert logs.last_offset == 1
 
 
-def test_only_the_newest_entries_are_read_and_that_is_said(tmp_path: Path) -> None:
+def test_only_the_newest_entries_are_read_above_the_limit(tmp_path: Path) -> None:
     files = {"metadata": METADATA} | {f"offsets/{n}": offsets(n) for n in range(150)}
     files |= {f"commits/{n}": b"v1\n{}" for n in range(150)}
     logs = logs_of(tmp_path, files, maximum=70)
@@ -184,13 +182,13 @@ def test_only_the_newest_entries_are_read_and_that_is_said(tmp_path: Path) -> No
     assert "got 150 entries, only the newest 70 are read" in logs.problems[0].message
 
 
-def test_control_batches_are_told(tmp_path: Path) -> None:
+def test_control_batches_of_the_offset_log(tmp_path: Path) -> None:
     control = b'v2\n{"controlBatchInfo":{"operationType":"REPARTITION"}}\n0:1'
     logs = logs_of(tmp_path, {"offsets/3": offsets(3), "offsets/4": control})
     assert logs.control_batches == {4: "REPARTITION"}
 
 
-def test_nothing_there_is_nothing_known(tmp_path: Path) -> None:
+def test_logs_of_an_empty_checkpoint(tmp_path: Path) -> None:
     assert logs_of(tmp_path, {}) == Logs()
 
 
@@ -206,19 +204,17 @@ def test_nothing_there_is_nothing_known(tmp_path: Path) -> None:
         (5, "shuffle.partitions", ConfValue(None, "default", BatchId(5))),
     ],
 )
-def test_a_conf_is_the_batchs_own_or_the_nearest_or_assumed(
-    batch: int, key: str, expected: ConfValue
-) -> None:
+def test_conf_is_recorded_nearest_or_default(batch: int, key: str, expected: ConfValue) -> None:
     confs = {BatchId(5): {CODEC: "zstd"}, BatchId(9): {"spark.sql.shuffle.partitions": "4"}}
     assert Logs(confs=confs).conf_for(batch, key) == expected
 
 
-def test_without_any_entry_every_conf_is_assumed() -> None:
+def test_conf_without_entries_is_the_default() -> None:
     assert Logs().conf_for(3, CODEC) == ("lz4", "default", None)
     assert Logs().provider_class is None
 
 
-def test_the_newest_entry_tells_the_provider(tmp_path: Path) -> None:
+def test_provider_class_of_the_newest_entry(tmp_path: Path) -> None:
     key = "spark.sql.streaming.stateStore.providerClass"
     files = {
         "offsets/0": offsets(0, conf={key: "old"}),
@@ -252,7 +248,7 @@ def test_a_log_that_cannot_be_listed_is_a_problem_and_the_other_is_read(tmp_path
         assert [clock.committed for clock in logs.clocks.values()][:3] == [True] * 3
 
 
-def test_query_metadata_that_is_a_folder_costs_the_id_alone(tmp_path: Path) -> None:
+def test_query_metadata_that_is_a_folder(tmp_path: Path) -> None:
     root = cases.write_logs(tmp_path, [Batch(0, 1, 1)])
     (root / "metadata").unlink(missing_ok=True)
     (root / "metadata").mkdir()
@@ -261,7 +257,7 @@ def test_query_metadata_that_is_a_folder_costs_the_id_alone(tmp_path: Path) -> N
     assert [problem.path for problem in logs.problems] == [str(root / "metadata")]
 
 
-def test_a_number_that_no_batch_has_is_named_and_not_taken(tmp_path: Path) -> None:
+def test_commit_with_an_impossible_batch_id_is_a_problem(tmp_path: Path) -> None:
     root = cases.write_logs(tmp_path, [Batch(0, 1, 1)])
     (root / f"commits/{2**63 - 1}").write_text("v1\n{}")
     logs = read_logs(Storage.open(str(root)))
@@ -269,7 +265,7 @@ def test_a_number_that_no_batch_has_is_named_and_not_taken(tmp_path: Path) -> No
     assert [problem.path for problem in logs.problems] == [str(root / f"commits/{2**63 - 1}")]
 
 
-def test_a_query_that_has_committed_has_an_id(tmp_path: Path) -> None:
+def test_missing_query_metadata_is_a_problem_after_a_commit(tmp_path: Path) -> None:
     files = {"offsets/0": offsets(0), "commits/0": b"v1\n{}"}
     (problem,) = logs_of(tmp_path / "lost", files).problems
     assert (problem.slug, problem.path) == ("missing-metadata", f"{tmp_path}/lost/metadata")

@@ -44,13 +44,13 @@ def storage_of(root: Path, files: dict[str, bytes]) -> Storage:
     return Storage.open(str(root))
 
 
-def test_the_first_format() -> None:
+def test_operator_metadata_of_format_1() -> None:
     assert parse_operator_metadata(V1) == OperatorMetadata(
         "stateStoreSave", (StoreInfo("default", 0, 2),), {}, 1
     )
 
 
-def test_the_second_format_has_schema_paths_and_properties() -> None:
+def test_operator_metadata_of_format_2() -> None:
     assert parse_operator_metadata(V2) == OperatorMetadata(
         "transformWithStateExec", (StoreInfo("default", 0, 2, (SCHEMA,)),), PROPERTIES, 2
     )
@@ -72,19 +72,19 @@ def test_the_second_format_has_schema_paths_and_properties() -> None:
         (b'"operatorInfo"', b'"operatorInfo":1,"x"', "as operatorInfo, expected a JSON object"),
     ],
 )
-def test_what_spark_does_not_write_is_refused(old: bytes, new: bytes, message: str) -> None:
+def test_invalid_operator_metadata_is_refused(old: bytes, new: bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         parse_operator_metadata(V1.replace(old, new))
 
 
-def test_the_first_format_is_one_file(tmp_path: Path) -> None:
+def test_operator_metadata_file_of_format_1(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/3/_metadata/metadata": V1})
     result, problems = read_operator_metadata(storage, 3)
     assert result is not None
     assert (result.operator_name, problems) == ("stateStoreSave", ())
 
 
-def test_of_the_second_format_the_newest_counts(tmp_path: Path) -> None:
+def test_newest_operator_metadata_file_of_format_2(tmp_path: Path) -> None:
     contents = {**dict.fromkeys(("0", "2", "x", ".2.crc", "007"), b""), "10": V2}
     files = {f"state/0/_metadata/v2/{name}": data for name, data in contents.items()}
     storage = storage_of(tmp_path, files)
@@ -96,11 +96,11 @@ def test_of_the_second_format_the_newest_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "files", [{}, {"state/0/_metadata/other": b""}, {"state/0/_metadata/v2/.5.crc": V2}]
 )
-def test_without_a_file_there_is_none(tmp_path: Path, files: dict[str, bytes]) -> None:
+def test_missing_operator_metadata_is_none(tmp_path: Path, files: dict[str, bytes]) -> None:
     assert read_operator_metadata(storage_of(tmp_path, files), 0) == (None, ())
 
 
-def test_a_bad_file_is_a_problem(tmp_path: Path) -> None:
+def test_bad_operator_metadata_is_a_problem(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/_metadata/metadata": b"v1\n{}"})
     result, (problem,) = read_operator_metadata(storage, 0)
     assert result is None
@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path) -> None:
     assert (problem.slug, problem.path) == ("storage", f"{tmp_path}/state/0/_metadata")
 
 
-def test_the_query_id(tmp_path: Path) -> None:
+def test_read_query_id(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"metadata": b'{"id":"d6a2b015-bb40-4fc3-855e-7fd5ef06d3d7"}'})
     assert read_query_id(storage) == ("d6a2b015-bb40-4fc3-855e-7fd5ef06d3d7", ())
 
@@ -122,18 +122,20 @@ def test_the_query_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"junk", b"\xff", b"{}", b'{"id":7}', b'{"id":"d6a2b015"}', b'["id"]']
 )
-def test_a_bad_query_id_is_a_problem(tmp_path: Path, data: bytes) -> None:
+def test_bad_query_id_is_a_problem(tmp_path: Path, data: bytes) -> None:
     result, (problem,) = read_query_id(storage_of(tmp_path, {"metadata": data}))
     assert result is None
     assert (problem.slug, problem.path) == ("undecodable", f"{tmp_path}/metadata")
 
 
-def test_no_query_id_is_no_problem(tmp_path: Path) -> None:
+def test_missing_query_id_is_none(tmp_path: Path) -> None:
     assert read_query_id(storage_of(tmp_path, {})) == (None, ())
 
 
 @given(st.binary(), st.integers(0, len(V2)), st.integers(0, len(V2)))
-def test_any_bytes_are_metadata_or_a_decode_error(junk: bytes, start: int, stop: int) -> None:
+def test_any_bytes_are_operator_metadata_or_a_decode_error(
+    junk: bytes, start: int, stop: int
+) -> None:
     for data in (junk, b"v2\n" + junk, V2[:start] + junk + V2[stop:]):
         with suppress(DecodeError):
             assert parse_operator_metadata(data).format in {1, 2}

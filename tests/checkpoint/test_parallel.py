@@ -8,7 +8,7 @@ from inspector.checkpoint.patience import THREADS, in_parallel
 from inspector.exceptions import LimitError
 
 
-def test_results_and_failures_keep_the_order_of_the_items() -> None:
+def test_parallel_results_keep_their_order() -> None:
     def call(item: int) -> int:
         if item % 10 == 3:
             raise FileNotFoundError(str(item))
@@ -23,7 +23,7 @@ def test_results_and_failures_keep_the_order_of_the_items() -> None:
         assert result == item * 2 if expected is int else str(item) in str(result)
 
 
-def test_calls_overlap_and_are_bounded() -> None:
+def test_parallel_calls_are_bounded() -> None:
     lock, running, maximum = threading.Lock(), set[int](), 0
     together = threading.Barrier(THREADS)
 
@@ -41,10 +41,10 @@ def test_calls_overlap_and_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("items", [[1], [1, 2, 3]])
-def test_a_mistake_of_ours_is_not_taken_for_a_failure_of_storage(items: list[int]) -> None:
+def test_programming_error_is_raised(items: list[int]) -> None:
     with pytest.raises(ZeroDivisionError):
         in_parallel(lambda item: item // 0, items)
 
 
-def test_nothing_to_do_is_nothing() -> None:
+def test_parallel_calls_of_no_items() -> None:
     assert in_parallel(str, []) == []

@@ -41,7 +41,7 @@ class Answers:
         return answer
 
 
-def test_a_storage_that_is_down_is_not_asked_again_and_again() -> None:
+def test_no_retries_while_the_storage_is_down() -> None:
     down = [ConnectionResetError("reset")] * 20
     call = Answers(*down)
     for _ in range(patience.GIVEN_UP):
@@ -55,7 +55,7 @@ def test_a_storage_that_is_down_is_not_asked_again_and_again() -> None:
     assert patiently(Answers(ConnectionResetError("reset"), 2), "x", QUICK) == 2
 
 
-def test_what_is_silent_ends_with_a_word(caplog: pytest.LogCaptureFixture) -> None:
+def test_silent_request_times_out_with_a_message(caplog: pytest.LogCaptureFixture) -> None:
     stuck = threading.Event()
     call = Answers(stuck, stuck, stuck)
     with pytest.raises(TimeoutError, match="no answer within 1 s"):
@@ -66,7 +66,7 @@ def test_what_is_silent_ends_with_a_word(caplog: pytest.LogCaptureFixture) -> No
     assert "s3a://b/x: no answer within 1 s; asked again in 0.0 s" in caplog.messages
 
 
-def test_a_silent_object_has_one_deadline_for_all_that_need_it() -> None:
+def test_silent_object_has_one_deadline_for_all_requests() -> None:
     stuck = threading.Event()
     limits = Limits(request_seconds=2, attempts=3, object_seconds=3)
     call = Answers(*[stuck] * 9)
@@ -91,14 +91,14 @@ def test_a_silent_object_has_one_deadline_for_all_that_need_it() -> None:
 @pytest.mark.parametrize(
     "error", [TimeoutError(), ConnectionResetError("reset"), OSError("HTTP 503 Slow Down")]
 )
-def test_what_fails_for_a_moment_is_asked_again(error: Exception) -> None:
+def test_transient_errors_are_retried(error: Exception) -> None:
     assert patiently(Answers(error, error, 5), "x", QUICK) == 5
     with pytest.raises(type(error)):
         patiently(Answers(error, error, error, 5), "x", QUICK)
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError("x"), PermissionError("x"), ValueError("x")])
-def test_what_will_not_change_is_asked_once(error: Exception) -> None:
+def test_permanent_errors_are_not_retried(error: Exception) -> None:
     call = Answers(error, 5)
     with pytest.raises(type(error)):
         patiently(call, "x", QUICK)
@@ -129,7 +129,7 @@ class Broken(MemoryFileSystem):  # type: ignore[misc]
         return super().open(*args, **kwargs)
 
 
-def test_a_file_is_whole_though_the_connection_breaks_off(
+def test_stream_survives_connection_resets(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.ERROR)

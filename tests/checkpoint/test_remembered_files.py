@@ -32,7 +32,7 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     return paths
 
 
-def test_a_file_is_read_once(tmp_path: Path, read: list[str]) -> None:
+def test_remembered_file_is_read_once(tmp_path: Path, read: list[str]) -> None:
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "0").write_text("v1\n{}")
     files = RememberedFiles(Storage.open(str(tmp_path)))
@@ -44,7 +44,7 @@ def test_a_file_is_read_once(tmp_path: Path, read: list[str]) -> None:
     assert read == ["commits/0"]
 
 
-def test_a_new_file_is_read_by_the_next_look(tmp_path: Path, read: list[str]) -> None:
+def test_new_file_is_read(tmp_path: Path, read: list[str]) -> None:
     (tmp_path / "0").write_text("zero")
     files = RememberedFiles(Storage.open(str(tmp_path)))
     assert files.read("0") == b"zero"
@@ -55,7 +55,7 @@ def test_a_new_file_is_read_by_the_next_look(tmp_path: Path, read: list[str]) ->
 
 
 @pytest.mark.parametrize(("content", "seconds"), [("longer", 0), ("ZERO", 5)])
-def test_a_file_that_changed_is_read_again(
+def test_changed_file_is_read_again(
     tmp_path: Path, read: list[str], content: str, seconds: int
 ) -> None:
     file = tmp_path / "0"
@@ -70,7 +70,7 @@ def test_a_file_that_changed_is_read_again(
     assert read == ["0", "0"]
 
 
-def test_a_file_that_has_gone_is_missed(tmp_path: Path) -> None:
+def test_removed_file_is_not_found(tmp_path: Path) -> None:
     (tmp_path / "0").write_text("zero")
     files = RememberedFiles(Storage.open(str(tmp_path)))
     files.read("0")
@@ -80,7 +80,7 @@ def test_a_file_that_has_gone_is_missed(tmp_path: Path) -> None:
         files.read("0")
 
 
-def test_what_was_not_listed_by_a_look_is_forgotten(tmp_path: Path) -> None:
+def test_unlisted_file_is_forgotten(tmp_path: Path) -> None:
     (tmp_path / "0").write_text("zero")
     files = RememberedFiles(Storage.open(str(tmp_path)))
     files.read("0")
@@ -92,7 +92,7 @@ def test_what_was_not_listed_by_a_look_is_forgotten(tmp_path: Path) -> None:
     assert files._kept == {}
 
 
-def test_checksums_are_held_as_ever(tmp_path: Path) -> None:
+def test_remembered_files_are_verified(tmp_path: Path) -> None:
     source = NEWEST / "agg_update" / "checkpoint"
     for name in ("metadata", ".metadata.crc"):
         (tmp_path / name).write_bytes((source / name).read_bytes())
@@ -106,14 +106,14 @@ def test_checksums_are_held_as_ever(tmp_path: Path) -> None:
             files.read("metadata")
 
 
-def test_a_file_that_is_too_large_is_no_answer_of_an_earlier_one(tmp_path: Path) -> None:
+def test_too_large_remembered_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "0").write_text("zero")
     files = RememberedFiles(Storage.open(str(tmp_path)))
     with pytest.raises(LimitError):
         files.read("0", 3)
 
 
-def test_a_folder_that_cannot_be_listed_does_not_keep_its_files_from_being_read(
+def test_file_in_an_unlistable_folder_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "0").write_text("zero")

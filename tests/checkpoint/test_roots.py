@@ -50,7 +50,7 @@ def checkpoint(tmp_path: Path) -> Path:
         (f"/state/0/1/{STORE}/12.snapshot", Selection(0, 1, STORE, 12)),  # type: ignore[arg-type]
     ],
 )
-def test_a_path_leads_to_its_root_and_a_selection(
+def test_path_resolves_to_root_and_selection(
     checkpoint: Path, below: str, expected: Selection
 ) -> None:
     for prefix in ("", "file:", "file://"):
@@ -58,7 +58,7 @@ def test_a_path_leads_to_its_root_and_a_selection(
         assert (root.rstrip("/"), selection) == (f"{prefix}{checkpoint}", expected)
 
 
-def test_the_users_spelling_is_kept_where_it_reaches_the_root(
+def test_relative_path_of_the_root_is_kept(
     checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(checkpoint.parent)
@@ -70,13 +70,13 @@ def test_the_users_spelling_is_kept_where_it_reaches_the_root(
     assert resolve_root("../state/1", None, classify) == (str(checkpoint), Selection(1))
 
 
-def test_a_checkpoint_named_state_is_taken_for_what_it_is(tmp_path: Path) -> None:
+def test_checkpoint_named_state(tmp_path: Path) -> None:
     root = make(tmp_path / "state" / "0")
     assert resolve_root(str(root), None, classify) == (str(root), Selection())
     assert resolve_root(f"{root}/state/1", None, classify) == (str(root), Selection(1))
 
 
-def test_a_copied_state_folder_will_do(tmp_path: Path) -> None:
+def test_copied_state_folder_is_a_root(tmp_path: Path) -> None:
     (tmp_path / "state" / "0" / "0").mkdir(parents=True)
     assert resolve_root(str(tmp_path), None, classify) == (str(tmp_path), Selection())
     assert resolve_root(f"{tmp_path}/state/0/0", None, classify) == (str(tmp_path), Selection(0, 0))
@@ -95,13 +95,13 @@ def test_a_copied_state_folder_will_do(tmp_path: Path) -> None:
         (["0/0"], False),
     ],
 )
-def test_one_mark_alone_may_be_anybodys(tmp_path: Path, folders: list[str], expected: bool) -> None:
+def test_folders_that_make_a_root(tmp_path: Path, folders: list[str], expected: bool) -> None:
     for folder in folders:
         (tmp_path / folder).mkdir(parents=True)
     assert is_root(Storage.open(str(tmp_path))) is expected
 
 
-def test_a_bucket_is_not_left_upwards() -> None:
+def test_root_search_stays_in_the_bucket() -> None:
     memory = fsspec.filesystem("memory")
     memory.pipe("/box/ck/state/0/0/1.delta", b"")
     try:
@@ -125,7 +125,7 @@ def test_a_bucket_is_not_left_upwards() -> None:
         ("queries", r"checkpoints lie in it: one, two; name them"),
     ],
 )
-def test_what_is_no_checkpoint_says_what_was_found(tmp_path: Path, path: str, result: str) -> None:
+def test_error_of_a_path_without_checkpoint(tmp_path: Path, path: str, result: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "plain" / "a").mkdir(parents=True)
     (tmp_path / "plain" / "b.txt").write_bytes(b"")
@@ -141,7 +141,7 @@ def test_what_is_no_checkpoint_says_what_was_found(tmp_path: Path, path: str, re
     assert "expected a checkpoint folder with 'metadata', 'offsets'" in str(caught.value)
 
 
-def test_a_folder_whose_parts_cannot_be_listed_is_still_described(tmp_path: Path) -> None:
+def test_error_of_a_folder_with_unlistable_children(tmp_path: Path) -> None:
     (tmp_path / "locked").mkdir()
     (tmp_path / "locked").chmod(0)
     try:
@@ -151,6 +151,6 @@ def test_a_folder_whose_parts_cannot_be_listed_is_still_described(tmp_path: Path
         (tmp_path / "locked").chmod(0o700)
 
 
-def test_an_unknown_url_is_no_question_of_checkpoints() -> None:
+def test_unknown_url_scheme_is_an_engine_error() -> None:
     with pytest.raises(EngineError):
         resolve_root("nosuch://x/state/0", None, classify)

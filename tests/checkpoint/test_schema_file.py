@@ -15,7 +15,7 @@ from tests.fixture_folder import FIXTURES
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.text(max_size=5).map("\0".join))
-def test_texts_are_read_as_they_were_written(key: str, value: str) -> None:
+def test_schema_file_round_trip(key: str, value: str) -> None:
     value = value.encode("utf-16", "replace").decode("utf-16", "replace")
     assert schema_texts(schema_file(key, value)) == (key, value)
 
@@ -25,7 +25,7 @@ def test_long_schema_is_written_in_chunks() -> None:
     assert schema_texts(schema_file(text, "{}")) == (text, "{}")
 
 
-def test_file_equals_that_of_spark() -> None:
+def test_schema_file_equals_that_of_spark() -> None:
     path = FIXTURES / "4.3.0/agg_update/checkpoint/state/0/0/_metadata/schema"
     data = path.read_bytes()
     assert schema_file(*schema_texts(data)) == data
@@ -33,6 +33,6 @@ def test_file_equals_that_of_spark() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_give_texts_or_a_decode_error(data: bytes) -> None:
+def test_any_bytes_are_schema_texts_or_a_decode_error(data: bytes) -> None:
     with contextlib.suppress(DecodeError):
         schema_texts(data)

@@ -39,12 +39,12 @@ def found(url: str | Path, *, recursive: bool = False) -> list[str]:
     return [element.path for element in answer]
 
 
-def test_all_below_a_folder_are_found_and_none_within_another(tree: Path) -> None:
+def test_recursive_search_finds_checkpoints_and_none_inside_another(tree: Path) -> None:
     names = [os.path.relpath(path, tree) for path in found(tree, recursive=True)]
     assert names == ["only_state", "a/ck1", "a/ck2", "table/_checkpoints/q", "b/deep/er/ck3"]
 
 
-def test_what_was_a_root_is_not_listed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_roots_are_not_listed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = found(tree, recursive=True)
     listed, real = list[str](), Storage.list
 
@@ -71,32 +71,30 @@ def test_what_was_a_root_is_not_listed(tree: Path, monkeypatch: pytest.MonkeyPat
         ("only*", ["only_state"]),
     ],
 )
-def test_a_pattern_means_the_checkpoints_that_match(
-    tree: Path, pattern: str, expected: list[str]
-) -> None:
+def test_search_by_pattern(tree: Path, pattern: str, expected: list[str]) -> None:
     for prefix in ("", "file://"):
         paths = found(f"{prefix}{tree}/{pattern}")
         assert paths == [f"{prefix}{tree}/{name}" for name in expected]
 
 
-def test_a_pattern_is_relative_as_a_path_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_by_relative_pattern(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree)
     assert found("a/*1") == ["a/ck1"]
     assert found("*/ck1") == ["./a/ck1"]
 
 
-def test_a_pattern_and_what_lies_below_it(tree: Path) -> None:
+def test_recursive_search_by_pattern(tree: Path) -> None:
     assert found(f"{tree}/[b]", recursive=True) == [f"{tree}/b/deep/er/ck3"]
 
 
-def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> None:
+def test_existing_name_with_brackets_is_no_pattern(tmp_path: Path) -> None:
     location = make(tmp_path / "ck[1]")
     assert not is_pattern(str(location))
     assert is_pattern(str(tmp_path / "ck[2]"))
     assert found(location, recursive=True) == [str(location)]
 
 
-def test_any_storage_is_searched() -> None:
+def test_search_in_memory_storage() -> None:
     memory = fsspec.filesystem("memory")
     for name in ("ck1", "x/ck2"):
         memory.pipe(f"/search/{name}/metadata", b"{}")
@@ -111,7 +109,7 @@ def test_any_storage_is_searched() -> None:
         memory.rm("/search", recursive=True)
 
 
-def test_links_in_a_circle_are_entered_once(tree: Path) -> None:
+def test_search_enters_circular_links_once(tree: Path) -> None:
     (tree / "b/loop").symlink_to(tree)
     (tree / "a/zz").symlink_to(tree / "a/ck1")
     (tree / "b/nowhere").symlink_to(tree / "missing")
@@ -119,21 +117,19 @@ def test_links_in_a_circle_are_entered_once(tree: Path) -> None:
     assert names == ["only_state", "a/ck1", "a/ck2", "table/_checkpoints/q", "b/deep/er/ck3"]
 
 
-def test_a_search_has_an_end_and_says_so(tree: Path) -> None:
+def test_search_ends_at_the_folder_limit(tree: Path) -> None:
     *sample, last = search(str(tree), recursive=True, most_folders=8)
     assert all(item.error is None for item in sample)
     assert isinstance(last.error, LimitError)
     assert "more than 8 folders" in str(last.error)
 
 
-def test_folders_that_lie_very_deep_are_passed_by(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_skips_very_deep_folders(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "DEEPEST", 2)
     assert f"{tree}/b/deep/er/ck3" not in found(tree, recursive=True)
 
 
-def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_found(
+def test_search_continues_after_an_unlistable_folder(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listed = Storage._listing
@@ -151,13 +147,13 @@ def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_found(
 
 
 @pytest.mark.parametrize("recursive", [False, True])
-def test_nothing_found_is_a_failure(tmp_path: Path, recursive: bool) -> None:
+def test_search_without_match_is_an_error(tmp_path: Path, recursive: bool) -> None:
     path = str(tmp_path / "missing" / "*")
     (only,) = search(path, recursive=recursive)
     assert isinstance(only.error, NotACheckpointError)
     assert str(only.error).startswith(f"{path}: got nothing")
 
 
-def test_a_bucket_has_no_pattern() -> None:
+def test_pattern_in_a_bucket_name_is_refused() -> None:
     with pytest.raises(NotACheckpointError, match="name of a bucket"):
         list(search("s3://buck*/x"))

@@ -116,7 +116,7 @@ def test_event_hubs_are_known_by_their_provider() -> None:
         "",
     ],
 )
-def test_foreign_json_is_of_no_connector(offset: str) -> None:
+def test_foreign_json_is_of_unknown_kind(offset: str) -> None:
     position = parse_position(offset)
     assert position.kind is k.UNKNOWN
     assert position.parts == []
@@ -175,7 +175,7 @@ def test_long_lines_are_read_as_numbers() -> None:
         "{" * 600,
     ],
 )
-def test_another_long_line_is_read_anew(other: str) -> None:
+def test_long_line_of_another_shape(other: str) -> None:
     reader = PositionReader()
     first = reader.read(_topic([5] * 200))
     position = reader.read(other)
@@ -184,7 +184,7 @@ def test_another_long_line_is_read_anew(other: str) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 10**19), min_size=60, max_size=70), max_size=4))
-def test_reader_and_json_say_the_same(rows: list[list[int]]) -> None:
+def test_position_reader_equals_json(rows: list[list[int]]) -> None:
     reader, previous = PositionReader(), None
     for offsets in rows:
         fast, slow = reader.read(_topic(offsets)), parse_position(_topic(offsets))

@@ -15,7 +15,7 @@ from inspector.checkpoint.log_entries import (
 )
 
 
-def test_a_source_moves_or_stands_still() -> None:
+def test_source_offset_moved_or_not() -> None:
     before = OffsetEntry(sources={"0": "7", "1": '{"logOffset":3}', "2": None})
     now = OffsetEntry(sources={"0": "9", "1": '{"logOffset":3}', "2": None})
     result = source_offsets(now, before)
@@ -32,14 +32,14 @@ def test_a_source_moves_or_stands_still() -> None:
     ]
 
 
-def test_a_topic_is_named() -> None:
+def test_source_name_has_the_kafka_topic() -> None:
     assert SourceOffset("1", '{"orders":{"0":23,"1":42}}', None).called == (
         "source 1 (Kafka topic orders)"
     )
     assert SourceOffset("1", '{"reservoir":{"id":"x"}}', None).called == "source 1"
 
 
-def test_of_long_ones_the_beginning_is_kept_and_the_whole_is_compared() -> None:
+def test_long_offsets_are_cut_after_comparison() -> None:
     long = "9" * 10 * OFFSET_CHARS
     several_values = {f"{n:0100}": f"{long}{n}" for n in range(10 * MOST_SOURCES)}
     before = OffsetEntry(sources={name: f"{offset}1" for name, offset in several_values.items()})
@@ -57,11 +57,11 @@ def test_of_long_ones_the_beginning_is_kept_and_the_whole_is_compared() -> None:
         *((text, False) for text in ("", "x", "4x", '{"logOffset":3', "4 5", '"a', "}{")),
     ],
 )
-def test_what_looks_like_json(offset: str, expected: bool) -> None:
+def test_offset_that_looks_like_json(offset: str, expected: bool) -> None:
     assert like_json(offset) is expected
 
 
-def test_a_long_offset_is_looked_at_in_one_go() -> None:
+def test_long_offset_that_is_no_json() -> None:
     assert not like_json("{" + "} " * 1_000_000 + "x")
 
 
@@ -84,9 +84,7 @@ RATE = '{"offset":20,"timestamp":1000}'
         (None, KAFKA, None),
     ],
 )
-def test_records_are_counted_where_offsets_count_them(
-    before: str | None, after: str, records: int | None
-) -> None:
+def test_records_between_offsets(before: str | None, after: str, records: int | None) -> None:
     entries = [OffsetEntry(sources={"0": offset}) for offset in (after, before)]
     (source,) = source_offsets(*entries)
     assert source.records == records

@@ -16,7 +16,7 @@ from inspector.checkpoint.urls import (
 from inspector.exceptions import EngineError
 
 
-def test_a_storage_reads_the_folder_and_names_the_root(tmp_path: Path) -> None:
+def test_staged_storage_reads_the_folder_and_names_the_root(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     with stage_folder("f3a9", str(tmp_path)):
         storage = Storage(url_of_copies("f3a9"), {}, "hdfs://nn/query")
@@ -28,12 +28,12 @@ def test_a_storage_reads_the_folder_and_names_the_root(tmp_path: Path) -> None:
     assert str(tmp_path) not in str(caught.value)
 
 
-def test_a_name_means_nothing_where_nothing_is_laid_down() -> None:
+def test_staged_url_without_folder_is_an_engine_error() -> None:
     with pytest.raises(EngineError, match=r"got staged:/f3a9 .* run the task on the engine"):
         Storage(url_of_copies("f3a9"), {}, "/root")
 
 
-def test_names_end_with_their_block_and_inner_ones_hide_outer_ones(tmp_path: Path) -> None:
+def test_stage_folder_scopes(tmp_path: Path) -> None:
     url = url_of_copies("n")
     with stage_folder("n", "/outer"):
         with stage_folder("n", str(tmp_path)):
@@ -43,7 +43,7 @@ def test_names_end_with_their_block_and_inner_ones_hide_outer_ones(tmp_path: Pat
         folder_of_copies(url)
 
 
-def test_its_urls_are_absolute_and_local_wherever_they_are_asked() -> None:
+def test_staged_urls_are_absolute_and_local() -> None:
     assert name_of_copies(url_of_copies("f3a9")) == "f3a9"
     assert absolute("staged:/f3a9") == "staged:/f3a9"
     assert is_local("staged:/f3a9")

@@ -94,13 +94,13 @@ def named(name: str) -> str:
 @pytest.mark.parametrize(
     ("data", "version"), [(v1(), 1), (v2(), 2), (v2(size=1), 2), (v3(family("default")), 3)]
 )
-def test_every_format_has_key_and_value(data: bytes, version: int) -> None:
+def test_schema_of_every_format(data: bytes, version: int) -> None:
     state_schema = parse_state_schema(data)
     assert state_schema.version == version
     assert names(state_schema) == (["user"], ["count", "count"])
 
 
-def test_a_file_of_spark_4_3_0() -> None:
+def test_schema_file_of_spark_4_3_0() -> None:
     # A global aggregation: no grouping columns, a count and a sum.
     data = (
         b'\0\2v2\0\0\0\1\0\x1d{"type":"struct","fields":[]}\0\0\0\1\0\x94'
@@ -110,7 +110,7 @@ def test_a_file_of_spark_4_3_0() -> None:
     assert names(parse_state_schema(data)) == ([], ["count", "sum"])
 
 
-def test_a_file_of_spark_3_5_9() -> None:
+def test_schema_file_of_spark_3_5_9() -> None:
     # dropDuplicatesWithinWatermark by user.
     data = (
         b'\0\2v2\0\0\0\1\0Z{"type":"struct","fields":'
@@ -121,7 +121,7 @@ def test_a_file_of_spark_3_5_9() -> None:
     assert names(parse_state_schema(data)) == (["user"], ["expiresAtMicros"])
 
 
-def test_column_families_and_which_of_them_is_the_stores() -> None:
+def test_column_families_of_a_schema() -> None:
     data = v3(family("c", user_key=KEY), family("default", named("value")))
     state_schema = parse_state_schema(data)
     assert [column_family.name for column_family in state_schema.column_families] == [
@@ -140,13 +140,13 @@ def test_column_families_and_which_of_them_is_the_stores() -> None:
 
 @pytest.mark.parametrize("name", ["ключ", "a\0b", "😀", "a😀\0é"])
 @pytest.mark.parametrize("size", [65535, 7, 1])
-def test_names_survive_java_and_chunks_that_part_surrogates(name: str, size: int) -> None:
+def test_field_names_in_modified_utf_8_chunks(name: str, size: int) -> None:
     state_schema = parse_state_schema(v2(key=named(name), size=size))
     assert names(state_schema)[0] == [name]
 
 
 @pytest.mark.parametrize("name", ["\ud83d", "\ude00x", "\ude00\ud83d"])
-def test_a_lone_surrogate_is_replaced(name: str) -> None:
+def test_lone_surrogate_in_a_field_name_is_replaced(name: str) -> None:
     state_schema = parse_state_schema(v2(key=named(name)))
     (result,) = names(state_schema)[0]
     assert "\ufffd" in result
@@ -154,7 +154,7 @@ def test_a_lone_surrogate_is_replaced(name: str) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8")))
-def test_javas_strings_are_read_as_they_were_written(text: str) -> None:
+def test_modified_utf_8_round_trip(text: str) -> None:
     units = _parse_modified_utf8(java(text), 0)
     assert units.encode("utf-16-be", "surrogatepass") == text.encode("utf-16-be")
 
@@ -170,7 +170,7 @@ def test_javas_strings_are_read_as_they_were_written(text: str) -> None:
         (b"\xc0", 0),
     ],
 )
-def test_what_java_would_not_write_has_its_offset(raw: bytes, at: int) -> None:
+def test_invalid_modified_utf_8_has_its_offset(raw: bytes, at: int) -> None:
     data = utf("v1") + struct.pack(">H", len(raw)) + raw + utf(VALUE)
     with pytest.raises(DecodeError, match="expected modified UTF-8") as caught:
         parse_state_schema(data)
@@ -178,7 +178,7 @@ def test_what_java_would_not_write_has_its_offset(raw: bytes, at: int) -> None:
 
 
 @pytest.mark.parametrize("data", [v1(), v2(), v2(size=50), v3(family("a"), family("default"))])
-def test_every_beginning_is_truncated_at_its_end(data: bytes) -> None:
+def test_truncated_schema_has_its_offset(data: bytes) -> None:
     for size in range(len(data)):
         with pytest.raises(TruncatedError) as caught:
             parse_state_schema(data[:size])
@@ -187,7 +187,7 @@ def test_every_beginning_is_truncated_at_its_end(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [v1(), v2(), v3(family("default"))])
-def test_nothing_may_follow(data: bytes) -> None:
+def test_schema_with_trailing_bytes_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError, match="got 1 more bytes, expected the end") as caught:
         parse_state_schema(data + b"\0")
     assert caught.value.offset == len(data)
@@ -214,7 +214,7 @@ def test_forged_sizes_and_formats_are_refused(
 
 
 @pytest.mark.parametrize("text", ["", "x", "[]", '{"type":"array"}', "[" * 60_000])
-def test_what_is_no_struct_is_refused(text: str) -> None:
+def test_schema_that_is_no_struct_is_refused(text: str) -> None:
     with pytest.raises(DecodeError):
         parse_state_schema(v2(value=text))
 
@@ -241,19 +241,19 @@ def storage_of(root: Path, files: dict[str, bytes]) -> Storage:
 @pytest.mark.parametrize(
     ("store", "folder"), [("default", "state/2/0"), ("left-x", "state/2/0/left-x")]
 )
-def test_a_stores_schema_lies_under_partition_0(tmp_path: Path, store: str, folder: str) -> None:
+def test_schema_is_read_from_partition_0(tmp_path: Path, store: str, folder: str) -> None:
     storage = storage_of(tmp_path, {f"{folder}/_metadata/schema": v2()})
     result, problems = read_state_schema(storage, 2, store)
     assert result == parse_state_schema(v2())
     assert problems == ()
 
 
-def test_before_spark_3_1_there_is_none(tmp_path: Path) -> None:
+def test_schema_is_none_before_spark_3_1(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/0/1.delta": b"", "state/0/1/_metadata/schema": v2()})
     assert read_state_schema(storage, 0) == (None, ())
 
 
-def test_a_bad_schema_is_a_problem_with_its_place(tmp_path: Path) -> None:
+def test_bad_schema_is_a_problem_with_its_path(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/0/_metadata/schema": v2()[:-1]})
     result, (problem,) = read_state_schema(storage, 0)
     assert result is None
@@ -278,7 +278,7 @@ def test_a_schema_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
         (["hdfs://x/11_gone"], "10_b"),
     ],
 )
-def test_of_the_third_format_the_named_or_the_newest_counts(
+def test_schema_of_format_3_is_the_named_or_newest_file(
     tmp_path: Path, paths: list[str], expected: str
 ) -> None:
     folder = "state/0/_stateSchema/default"
@@ -290,7 +290,7 @@ def test_of_the_third_format_the_named_or_the_newest_counts(
     assert problems == ()
 
 
-def test_what_only_an_older_schema_has_is_kept(tmp_path: Path) -> None:
+def test_older_schemas_of_format_3_are_kept(tmp_path: Path) -> None:
     folder, second = "state/0/_stateSchema/default", VALUE.replace('"name":"', '"name":"new_')
     newer = family("kept", second).replace(
         struct.pack(">h", 1) + read_chunks(second), _second(second)
@@ -322,7 +322,7 @@ def _second(value: str) -> bytes:
     return struct.pack(">h", 2) + read_chunks(value)
 
 
-def test_a_bad_schema_of_the_third_format_is_a_problem(tmp_path: Path) -> None:
+def test_bad_schema_of_format_3_is_a_problem(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/0/_stateSchema/default/0_x": b"junk"})
     result, (problem,) = read_state_schema(storage, 0)
     assert result is None

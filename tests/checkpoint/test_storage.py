@@ -63,7 +63,7 @@ def moody() -> Storage:
     return Storage.open("moody://box/ck", {"secret": SECRET})
 
 
-def test_a_listing_is_sorted_and_says_what_is_there(tree: Path) -> None:
+def test_listing_is_sorted_with_size_and_time(tree: Path) -> None:
     os.utime(tree / "metadata", (5.25, 5.25))
     result = Storage.open(str(tree)).list()
     assert [entry.name for entry in result] == ["empty", "metadata", "state"]
@@ -72,23 +72,23 @@ def test_a_listing_is_sorted_and_says_what_is_there(tree: Path) -> None:
     assert (result[2].is_dir, result[2].size) == (True, 0)
 
 
-def test_a_listing_below_the_root_has_paths_from_the_root(tree: Path) -> None:
+def test_listing_paths_start_at_the_root(tree: Path) -> None:
     assert [entry.path for entry in Storage.open(str(tree)).list("state")] == ["state/0"]
 
 
-def test_a_missing_folder_is_empty_only_where_asked(tree: Path) -> None:
+def test_listing_of_a_missing_folder(tree: Path) -> None:
     storage = Storage.open(str(tree))
     assert storage.list("gone", missing_ok=True) == ()
     with pytest.raises(FileNotFoundError, match="gone"):
         storage.list("gone")
 
 
-def test_a_file_is_no_folder(tree: Path) -> None:
+def test_listing_of_a_file_is_an_error(tree: Path) -> None:
     with pytest.raises(NotADirectoryError, match="metadata"):
         Storage.open(str(tree)).list("metadata", missing_ok=True)
 
 
-def test_symbolic_links_are_followed_and_what_is_no_file_is_special(tree: Path) -> None:
+def test_listing_follows_links_and_marks_fifos_and_sockets(tree: Path) -> None:
     (tree / "linked").symlink_to(tree / "state")
     (tree / "linked_file").symlink_to(tree / "metadata")
     (tree / "broken").symlink_to(tree / "nowhere")
@@ -108,7 +108,7 @@ def test_symbolic_links_are_followed_and_what_is_no_file_is_special(tree: Path) 
         storage.read("3.delta")
 
 
-def test_a_listing_is_never_remembered(tree: Path, memory: MemoryFileSystem) -> None:
+def test_listing_is_not_cached(tree: Path, memory: MemoryFileSystem) -> None:
     memory.pipe("/ck/a", b"1")
     for storage, write in (
         (Storage.open(str(tree)), lambda: (tree / "new").write_bytes(b"")),
@@ -119,7 +119,7 @@ def test_a_listing_is_never_remembered(tree: Path, memory: MemoryFileSystem) -> 
         assert "new" in [entry.name for entry in storage.list()]
 
 
-def test_a_file_that_goes_while_it_is_listed_does_not_empty_the_listing(
+def test_listing_is_repeated_after_file_not_found(
     memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.pipe({"/ck/a": b"1", "/ck/b": b"2"})
@@ -137,7 +137,7 @@ def test_a_file_that_goes_while_it_is_listed_does_not_empty_the_listing(
     assert len(calls) == 2
 
 
-def test_the_marker_of_an_empty_folder_is_not_listed(
+def test_folder_marker_is_not_listed(
     memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory.pipe("/ck/a", b"1")
@@ -148,7 +148,7 @@ def test_the_marker_of_an_empty_folder_is_not_listed(
     assert [entry.name for entry in storage.list()] == ["a"]
 
 
-def test_many_folders_are_listed_in_the_order_asked(tree: Path) -> None:
+def test_list_many_keeps_the_requested_order(tree: Path) -> None:
     names = [f"p{number}" for number in (5, 3, 9, 1)]
     for name in names:
         (tree / name / f"in_{name}").mkdir(parents=True)
@@ -158,7 +158,7 @@ def test_many_folders_are_listed_in_the_order_asked(tree: Path) -> None:
     assert result["gone"] == ()
 
 
-def test_failed_listings_are_raised_or_collected(tree: Path) -> None:
+def test_list_many_raises_or_collects_errors(tree: Path) -> None:
     storage = Storage.open(str(tree))
     with pytest.raises(OSError, match="metadata"):
         storage.list_many(["state", "metadata"])
@@ -167,7 +167,7 @@ def test_failed_listings_are_raised_or_collected(tree: Path) -> None:
     assert isinstance(errors["metadata"], NotADirectoryError)
 
 
-def test_exists_and_stat_tell_absent_from_unanswered(tree: Path, moody: Storage) -> None:
+def test_exists_and_stat(tree: Path, moody: Storage) -> None:
     storage = Storage.open(str(tree))
     assert storage.exists("state/0")
     assert not storage.exists("state/1")
@@ -179,7 +179,7 @@ def test_exists_and_stat_tell_absent_from_unanswered(tree: Path, moody: Storage)
         moody.exists("state")
 
 
-def test_small_files_are_read_whole(tree: Path) -> None:
+def test_read_small_files(tree: Path) -> None:
     storage = Storage.open(str(tree))
     assert storage.read("metadata") == b"0123456789"
     assert storage.read("metadata", 10) == b"0123456789"
@@ -188,14 +188,14 @@ def test_small_files_are_read_whole(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [None, 10, 1])
-def test_a_file_above_the_limit_is_refused(tree: Path, size: int | None) -> None:
+def test_read_above_the_limit_is_refused(tree: Path, size: int | None) -> None:
     # A size of 1 is what a listing said before the file grew.
     with pytest.raises(LimitError) as caught:
         Storage.open(str(tree)).read("metadata", 9, size=size)
     assert str(caught.value) == f"{tree}/metadata: file has 10 bytes, at most 9 are read"
 
 
-def test_a_folder_or_nothing_cannot_be_read(tree: Path) -> None:
+def test_read_of_a_folder_or_missing_file_is_an_error(tree: Path) -> None:
     storage = Storage.open(str(tree))
     with pytest.raises(IsADirectoryError, match="state"):
         storage.read("state")
@@ -203,7 +203,7 @@ def test_a_folder_or_nothing_cannot_be_read(tree: Path) -> None:
         storage.read("gone")
 
 
-def test_many_files_are_read_and_failures_kept(tree: Path) -> None:
+def test_read_many_keeps_errors(tree: Path) -> None:
     storage = Storage.open(str(tree))
     gone = Entry("gone", "gone", False, 3)
     result = storage.read_many([*(e for e in storage.list() if not e.is_dir), gone], 9)
@@ -214,7 +214,7 @@ def test_many_files_are_read_and_failures_kept(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["file", "memory"])
-def test_a_stream_comes_in_chunks(tree: Path, memory: MemoryFileSystem, url: str) -> None:
+def test_stream_chunks(tree: Path, memory: MemoryFileSystem, url: str) -> None:
     memory.pipe({"/ck/metadata": b"0123456789", "/ck/empty": b""})
     storage = Storage.open("memory://ck" if url == "memory" else f"file://{tree}")
     assert list(storage.stream("metadata", 4)) == [b"0123", b"4567", b"89"]
@@ -222,7 +222,7 @@ def test_a_stream_comes_in_chunks(tree: Path, memory: MemoryFileSystem, url: str
     assert list(storage.stream("empty")) == []
 
 
-def test_a_stream_is_one_bounded_request_per_chunk() -> None:
+def test_stream_makes_one_bounded_request_per_chunk() -> None:
     questions: list[tuple[int, int]] = []
 
     class Ranged(fsspec.spec.AbstractBufferedFile):  # type: ignore[misc]
@@ -239,14 +239,14 @@ def test_a_stream_is_one_bounded_request_per_chunk() -> None:
     assert questions == [(0, 4), (4, 8), (8, 12)]
 
 
-def test_a_stream_of_nothing_fails_when_it_is_read(tree: Path) -> None:
+def test_stream_of_a_missing_file_is_an_error(tree: Path) -> None:
     chunks = Storage.open(str(tree)).stream("gone")
     with pytest.raises(FileNotFoundError, match="gone"):
         next(chunks)
 
 
 @pytest.mark.parametrize("call", ["list", "read", "stat"])
-def test_what_a_driver_raises_is_an_oserror_without_secrets(moody: Storage, call: str) -> None:
+def test_driver_error_is_an_oserror_without_secrets(moody: Storage, call: str) -> None:
     with pytest.raises(OSError, match="HTTP 403") as caught:
         getattr(moody, call)("state")
     assert str(caught.value) == "moody://box/ck/state: HTTP 403 for key ***"
@@ -262,7 +262,7 @@ def test_what_a_driver_raises_is_an_oserror_without_secrets(moody: Storage, call
         (ConnectionResetError("gone"), OSError),
     ],
 )
-def test_kinds_of_failure_are_kept(
+def test_driver_error_families_are_kept(
     moody: Storage, monkeypatch: pytest.MonkeyPatch, failure: Exception, family: type[OSError]
 ) -> None:
     monkeypatch.setattr(Moody, "failure", failure)
@@ -270,16 +270,14 @@ def test_kinds_of_failure_are_kept(
         moody.list("state")
 
 
-def test_no_memory_is_no_failure_of_storage(
-    moody: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_error_is_no_storage_error(moody: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Moody, "failure", MemoryError())
     with pytest.raises(MemoryError):
         moody.list("state")
 
 
 @pytest.mark.usefixtures("moody")
-def test_a_driver_that_refuses_its_options_is_a_storage_failure() -> None:
+def test_driver_that_refuses_its_options_is_a_storage_error() -> None:
     with pytest.raises(OSError, match="cannot be opened: RuntimeError: HTTP 403") as caught:
         Storage.open("moody://me:pw@box/ck", {"refuse": "true", "secret": SECRET})
     assert SECRET not in str(caught.value)
@@ -296,7 +294,7 @@ def test_a_driver_that_lacks_its_libraries_is_an_engine_error(
         Storage.open("moody://box/ck", {"refuse": "true"})
 
 
-def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_driver_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(protocol: str) -> None:
         raise ImportError(f"Install the driver of {protocol}")
 
@@ -305,21 +303,19 @@ def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
         Storage.open("s3a://bucket/ck")
 
 
-def test_an_unknown_kind_of_url_is_an_engine_error() -> None:
+def test_unknown_url_scheme_has_no_driver() -> None:
     with pytest.raises(EngineError, match="nosuch://"):
         Storage.open("nosuch://x/y")
 
 
-def test_credentials_never_show() -> None:
+def test_credentials_are_not_printed() -> None:
     storage = Storage.open("memory://me:hunter2@box/ck", {"token": SECRET})
     display = repr(storage) + str(storage) + storage.root + storage.full_path("state")
     assert "hunter2" not in display
     assert SECRET not in display
 
 
-def test_a_pickled_storage_opens_the_same_place_elsewhere(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pickled_storage_has_an_absolute_url(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree.parent)
     storage = Storage.open(tree.name, {"any": "thing"})
     packed = pickle.dumps(storage)
@@ -342,14 +338,14 @@ def test_a_pickled_storage_opens_the_same_place_elsewhere(
         ("/a?sig=b", "/a?sig=b/state"),
     ],
 )
-def test_full_path_is_the_users_spelling_and_has_an_inverse(url: str, state: str) -> None:
+def test_full_path_and_relative(url: str, state: str) -> None:
     storage = Storage.open(url)
     assert storage.full_path("state") == state
     assert storage.relative(state) == "state"
     assert storage.relative(storage.full_path("")) == ""
 
 
-def test_nothing_but_reading_is_offered() -> None:
+def test_storage_offers_only_reading() -> None:
     names = {name for name in dir(Storage) if not name.startswith("_")}
     assert names == {
         *("open", "at", "full_path", "relative", "stat", "exists"),

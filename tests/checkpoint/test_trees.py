@@ -20,7 +20,7 @@ def found(*names: str, **types: str) -> dict[str, Any]:
     return {info["name"]: info for info in infos}
 
 
-def test_folders_are_the_parts_of_names() -> None:
+def test_tree_folders_from_object_names() -> None:
     tree = tree_of(found("b/ck/state/0/1.delta", "b/ck/metadata", "b/ckx/other"), "b/ck")
     assert tree.folders == {
         "": (Entry("metadata", "metadata", False, 13), Entry("state", "state", True, 0)),
@@ -33,24 +33,24 @@ def test_folders_are_the_parts_of_names() -> None:
 
 
 @pytest.mark.parametrize("base", ["b/ck", "/b/ck/", "b/ck/"])
-def test_markers_of_empty_folders_are_folders(base: str) -> None:
+def test_folder_markers_are_folders(base: str) -> None:
     tree = tree_of(found("b/ck/", "b/ck/state/", **{"b/ck/empty": "directory"}), base)
     assert sorted(tree.folders) == ["", "empty", "state"]
     assert [entry.is_dir for entry in tree.folders[""]] == [True, True]
 
 
-def test_a_name_of_a_thousand_parts_is_no_trouble() -> None:
+def test_tree_of_a_very_deep_name() -> None:
     assert len(tree_of(found("b/" + "a/" * 3000 + "x"), "b").folders) == 3001
 
 
-def test_nothing_is_an_empty_root_and_a_file_is_none() -> None:
+def test_tree_of_an_empty_listing_and_of_a_file() -> None:
     assert tree_of({}, "b/ck").folders == {"": ()}
     with pytest.raises(NotADirectoryError):
         tree_of(found("b/ck"), "b/ck")
 
 
 @pytest.mark.parametrize("case", ["agg_update", "join_left_outer"])
-def test_a_tree_has_what_listings_folder_by_folder_have(case: str) -> None:
+def test_tree_equals_listings_by_folder(case: str) -> None:
     requests = serve(NEWEST / case)
     storage = Storage("objects://checkpoint")
     tree = storage.tree()

@@ -41,11 +41,11 @@ from inspector.checkpoint.urls import Address, absolute, parse_options, translat
         ("abfs://box/ck", Address("abfs", "abfs://box/ck")),
     ],
 )
-def test_spark_spellings_become_those_of_fsspec(spelled: str, expected: Address) -> None:
+def test_spark_urls_become_fsspec_addresses(spelled: str, expected: Address) -> None:
     assert translate(spelled) == expected
 
 
-def test_a_relative_path_is_local_even_with_a_colon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_path_with_a_colon_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getcwd", lambda: "/here")
     assert translate("ck") == Address("file", "/here/ck")
     assert translate("odd:name") == Address("file", "/here/odd:name")
@@ -63,14 +63,14 @@ def test_a_relative_path_is_local_even_with_a_colon(monkeypatch: pytest.MonkeyPa
         ("dbfs:/ck", set(), Address("dbfs", "dbfs:/ck")),
     ],
 )
-def test_dbfs_is_its_mount_where_there_is_one(
+def test_dbfs_url_becomes_its_mount(
     monkeypatch: pytest.MonkeyPatch, spelled: str, mounts: set[str], expected: Address
 ) -> None:
     monkeypatch.setattr("os.path.isdir", lambda path: path in mounts)
     assert translate(spelled) == expected
 
 
-def test_options_reach_the_driver_with_their_types() -> None:
+def test_storage_options_are_typed() -> None:
     arguments = {"anon": "True", "use_ssl": "false", "key": "123", "client_kwargs": '{"a": [1]}'}
     expected = {"anon": True, "use_ssl": False, "key": "123", "client_kwargs": {"a": [1]}}
     assert parse_options(arguments) == expected
@@ -88,11 +88,11 @@ def test_options_reach_the_driver_with_their_types() -> None:
         ("dbfs", "pip install requests"),
     ],
 )
-def test_a_missing_driver_says_what_to_install(protocol: str, hint: str) -> None:
+def test_missing_driver_message(protocol: str, hint: str) -> None:
     assert hint in urls.missing_driver(protocol, ImportError("install ossfs"))
 
 
-def test_a_package_that_a_driver_lacks_is_named() -> None:
+def test_missing_driver_message_names_the_package() -> None:
     error = ImportError("Install the gopher package to use the GopherFileSystem")
     error.__cause__ = ModuleNotFoundError("No module named 'gopher'", name="gopher")
     result = urls.missing_driver("gopher", error)

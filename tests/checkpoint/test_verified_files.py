@@ -37,7 +37,7 @@ def flip(file: Path, at: int) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_flipped_byte_is_noticed(root: Path, name: str) -> None:
+def test_checksum_reveals_every_flipped_byte(root: Path, name: str) -> None:
     data = (root / name).read_bytes()
     for at in range(len(data)):
         flip(root / name, at)
@@ -49,7 +49,7 @@ def test_every_flipped_byte_is_noticed(root: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_cut_file_is_noticed(root: Path, name: str) -> None:
+def test_checksum_reveals_a_cut_file(root: Path, name: str) -> None:
     data = (root / name).read_bytes()
     for size in range(len(data)):
         (root / name).write_bytes(data[:size])
@@ -57,7 +57,7 @@ def test_a_cut_file_is_noticed(root: Path, name: str) -> None:
             VerifiedFiles(Storage.open(str(root))).read(name)
 
 
-def test_what_is_not_as_it_was_written_is_not_used(root: Path) -> None:
+def test_damaged_small_files_are_not_used(root: Path) -> None:
     for name in FILES:
         flip(root / name, len((root / name).read_bytes()) // 2)
     checkpoint = open_checkpoint(str(root))
@@ -68,7 +68,7 @@ def test_what_is_not_as_it_was_written_is_not_used(root: Path) -> None:
     assert checkpoint.operators[0].schemas == {}
 
 
-def test_without_a_checksum_file_nothing_vouches(root: Path) -> None:
+def test_file_without_checksum_file_is_not_verified(root: Path) -> None:
     for name in FILES:
         side_of(root / name).unlink()
     flip(root / "offsets/5", 40)
@@ -76,24 +76,24 @@ def test_without_a_checksum_file_nothing_vouches(root: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"crc", b"abcd" * 8])
-def test_a_file_that_is_no_checksum_file_vouches_for_nothing(root: Path, content: bytes) -> None:
+def test_invalid_checksum_file_is_ignored(root: Path, content: bytes) -> None:
     side_of(root / "offsets/5").write_bytes(content)
     flip(root / "offsets/5", 40)
     assert VerifiedFiles(Storage.open(str(root))).read("offsets/5")
 
 
-def test_a_checksum_file_that_ends_too_early_is_noticed(root: Path) -> None:
+def test_truncated_checksum_file_is_an_error(root: Path) -> None:
     side = side_of(root / "offsets/5")
     side.write_bytes(side.read_bytes()[:-4])
     with pytest.raises(ChecksumError):
         VerifiedFiles(Storage.open(str(root))).read("offsets/5")
 
 
-def test_the_checkpoint_itself_is_read_as_it_was(root: Path) -> None:
+def test_intact_checkpoint_has_no_checksum_problem(root: Path) -> None:
     assert open_checkpoint(str(root)).problems == ()
 
 
-def test_no_folder_is_listed_once_more_for_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verification_lists_no_folder_twice(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[str] = []
     plain = Storage.list
 

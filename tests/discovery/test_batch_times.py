@@ -44,7 +44,7 @@ def durations(root: Path) -> list[int]:
     return [*batch_durations(open_checkpoint(str(root)).logs).values()]
 
 
-def test_a_batch_takes_from_its_offsets_to_its_commit(tmp_path: Path) -> None:
+def test_batch_duration_from_offsets_to_commit(tmp_path: Path) -> None:
     took = [2_000, 2_100, 2_050, 21_000]
     root = write(tmp_path / "checkpoint", took)
     assert durations(root) == took
@@ -58,7 +58,7 @@ def test_an_unfinished_batch_has_no_duration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step_ms", [0, 1, -1])
-def test_the_times_of_a_copy_show_nothing(tmp_path: Path, step_ms: int) -> None:
+def test_batch_durations_of_a_copy_are_unknown(tmp_path: Path, step_ms: int) -> None:
     root = write(tmp_path / "checkpoint", [2_000] * 8)
     paths = sorted(root.glob("*/[0-9]*"), key=lambda path: (int(path.name), path.parent.name))
     for number, path in enumerate(paths):
@@ -68,7 +68,7 @@ def test_the_times_of_a_copy_show_nothing(tmp_path: Path, step_ms: int) -> None:
     assert is_real_time(open_checkpoint(str(root))) is None
 
 
-def test_the_unfinished_batch_of_a_copy_may_be_of_either_mode(tmp_path: Path) -> None:
+def test_unfinished_batch_of_a_copy_has_an_unknown_mode(tmp_path: Path) -> None:
     root = write(tmp_path / "checkpoint", [2_000] * 4)
     (root / "commits/3").unlink()
     micro = restart_of(open_checkpoint(str(root)))
@@ -103,12 +103,12 @@ def test_real_time_mode_writes_the_offsets_when_the_batch_ends(tmp_path: Path) -
     )
 
 
-def test_state_in_checkpoint_format_1_is_not_of_real_time_mode() -> None:
+def test_checkpoint_format_1_is_not_real_time_mode() -> None:
     for case in ("4.3.0/agg_update", "4.3.0/rocksdb_agg_update", "3.5.9/uncommitted"):
         assert is_real_time(open_checkpoint(str(FIXTURES / case / "checkpoint"))) is False
 
 
-def test_timeline_has_the_durations(tmp_path: Path) -> None:
+def test_timeline_has_batch_durations(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / "4.3.0/agg_update/checkpoint", root)
     rows = run("timeline", root, "-o", "json").json["rows"]

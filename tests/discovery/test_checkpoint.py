@@ -15,7 +15,7 @@ from tests import cases
 from tests.cases import Batch, small_checkpoint
 
 
-def test_operators_have_the_names_that_spark_wrote(tmp_path: Path) -> None:
+def test_operator_names_from_metadata(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     assert [(item.operator_id, item.name, item.name_from) for item in checkpoint.operators] == [
         (0, "symmetricHashJoin", "metadata"),
@@ -30,7 +30,7 @@ def test_operators_have_the_names_that_spark_wrote(tmp_path: Path) -> None:
     assert checkpoint.problems == ()
 
 
-def test_without_metadata_they_are_told_from_their_schemas(tmp_path: Path) -> None:
+def test_operator_names_from_schemas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     for operator in (0, 1):
         shutil.rmtree(root / f"state/{operator}/_metadata")
@@ -41,7 +41,7 @@ def test_without_metadata_they_are_told_from_their_schemas(tmp_path: Path) -> No
     ]
 
 
-def test_a_schema_that_cannot_be_read_is_a_problem_and_its_rule_unknown(tmp_path: Path) -> None:
+def test_unreadable_schema_leaves_the_expiry_rule_unknown(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     path = root / "state/1/0/_metadata/schema"
     path.write_bytes(path.read_bytes()[:20])
@@ -54,7 +54,7 @@ def test_a_schema_that_cannot_be_read_is_a_problem_and_its_rule_unknown(tmp_path
     )
 
 
-def test_the_newest_version_is_that_of_the_last_commit(tmp_path: Path) -> None:
+def test_newest_version_is_that_of_the_last_commit(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     assert open_checkpoint(str(root)).newest_version == 4
     (root / "commits/3").unlink()
@@ -65,7 +65,7 @@ def test_the_newest_version_is_that_of_the_last_commit(tmp_path: Path) -> None:
     assert checkpoint.version_of(state_version=4) == checkpoint.version_of(batch=3) == 4
 
 
-def test_without_a_commit_log_it_is_the_newest_that_every_store_can_restore(tmp_path: Path) -> None:
+def test_newest_version_without_commit_log_is_restorable_by_every_store(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     shutil.rmtree(root / "commits")
     assert open_checkpoint(str(root)).newest_version == 4
@@ -75,7 +75,7 @@ def test_without_a_commit_log_it_is_the_newest_that_every_store_can_restore(tmp_
     assert open_checkpoint(str(root)).newest_version == 0
 
 
-def test_nothing_committed_is_version_0(tmp_path: Path) -> None:
+def test_newest_version_without_commit_is_0(tmp_path: Path) -> None:
     root = cases.write_logs(tmp_path, [Batch(committed=False)])
     cases.write_store(root / "state/0/0", {1: []})
     checkpoint = open_checkpoint(str(root))
@@ -85,7 +85,7 @@ def test_nothing_committed_is_version_0(tmp_path: Path) -> None:
     assert open_checkpoint(str(root)).newest_version == 0
 
 
-def test_a_version_that_does_not_exist_is_refused_by_name(tmp_path: Path) -> None:
+def test_missing_version_is_refused(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     assert checkpoint.version_of(state_version=1) == 1
     for item in ({"state_version": 9}, {"batch": 8}):
@@ -93,7 +93,7 @@ def test_a_version_that_does_not_exist_is_refused_by_name(tmp_path: Path) -> Non
             checkpoint.version_of(**item)
 
 
-def test_a_path_to_a_file_means_its_version(tmp_path: Path) -> None:
+def test_path_of_a_state_file_selects_its_version(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     checkpoint = open_checkpoint(str(root / "state/1/1/3.delta"))
     assert (checkpoint.root, checkpoint.version_of()) == (str(root), 3)
@@ -103,7 +103,7 @@ def test_a_path_to_a_file_means_its_version(tmp_path: Path) -> None:
     assert set(checkpoint.operators[0].schemas) == {"default"}
 
 
-def test_what_is_asked_for_narrows_what_the_path_means(tmp_path: Path) -> None:
+def test_selection_narrows_the_path(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     selection = Selection(partition_id=2, store_name=cases.JOIN_STORES[0])
     (operator,) = open_checkpoint(str(root / "state/0"), selection=selection).operators
@@ -112,14 +112,14 @@ def test_what_is_asked_for_narrows_what_the_path_means(tmp_path: Path) -> None:
     ]
 
 
-def test_the_clock_and_confs_of_a_version_are_those_of_its_batch(tmp_path: Path) -> None:
+def test_clock_and_confs_of_a_version(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     assert checkpoint.clock(3) == BatchClock(BatchId(2), 3000, 3000, True, False, 3000)
     assert checkpoint.clock(5) is None
     assert checkpoint.conf(3, "stateStore.compression.codec") == "lz4"
 
 
-def test_the_state_of_an_unknown_provider_is_declined(tmp_path: Path) -> None:
+def test_unknown_state_store_provider_is_refused(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     provider = "com.example.OurProvider"
     cases.write_logs(root, [Batch()], {"streaming.stateStore.providerClass": provider}, first=4)
@@ -132,7 +132,7 @@ def test_the_state_of_an_unknown_provider_is_declined(tmp_path: Path) -> None:
     assert open_checkpoint(str(root)).provider.name == "hdfs"  # there is no state to misread
 
 
-def test_a_schema_that_is_gone_from_beside_the_metadata_is_a_problem(tmp_path: Path) -> None:
+def test_missing_schema_with_metadata_is_a_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     path = root / "state/1/0/_metadata/schema"
     path.unlink()
@@ -140,7 +140,7 @@ def test_a_schema_that_is_gone_from_beside_the_metadata_is_a_problem(tmp_path: P
     assert (problem.slug, problem.path) == ("missing-schema", str(path))
 
 
-def test_a_type_that_no_release_has_costs_one_store_its_schema(tmp_path: Path) -> None:
+def test_unknown_type_in_a_schema_is_a_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     path = root / "state/1/0/_metadata/schema"
     path.write_bytes(path.read_bytes().replace(b'"timestamp"', b'"timestamq"'))

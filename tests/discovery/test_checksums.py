@@ -17,7 +17,7 @@ from tests.fixture_folder import NEWEST
     ("case", "without"),
     [("agg_append", 0), ("codec_zstd", 11), ("codec_snappy", 11), ("codec_lzf", 11)],
 )
-def test_only_lz4_has_checksums_of_its_own(case: str, without: int) -> None:
+def test_only_lz4_files_have_their_own_checksums(case: str, without: int) -> None:
     checkpoint = open_checkpoint(str(NEWEST / case / "checkpoint"))
     files, unsummed = count_unsummed_files(checkpoint, checkpoint.newest_version)
     assert unsummed == without
@@ -25,12 +25,12 @@ def test_only_lz4_has_checksums_of_its_own(case: str, without: int) -> None:
     assert sums_itself(checkpoint, 1) is not bool(without)
 
 
-def test_row_checksums_vouch_too() -> None:
+def test_row_checksums_count_as_checksums() -> None:
     checkpoint = open_checkpoint(str(NEWEST / "agg_row_checksum" / "checkpoint"))
     assert count_unsummed_files(checkpoint, checkpoint.newest_version)[1] == 0
 
 
-def test_a_checksum_file_beside_it_vouches(tmp_path: Path) -> None:
+def test_checksum_files_count_as_checksums(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "codec_zstd" / "checkpoint", root)
     with_sums(root)

@@ -39,14 +39,14 @@ def kinds(root: Path) -> dict[str, FileKind]:
     return {file.path.rsplit("/", 1)[-1]: file.kind for file in store.files}
 
 
-def test_the_committed_attempts_count(tmp_path: Path) -> None:
+def test_committed_attempts_of_checkpoint_format_2(tmp_path: Path) -> None:
     for logged in (3, 1):  # by the log alone, or by the lineage of the newest
         result = kinds(checkpoint(tmp_path / str(logged), logged))
         for name, kind in result.items():
             assert kind is (FileKind.DELTA if "_b" in name else FileKind.ABANDONED), name
 
 
-def test_a_lineage_that_cannot_be_read_leaves_the_last_attempt(tmp_path: Path) -> None:
+def test_unreadable_lineage_keeps_the_last_attempt(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, 1)
     (root / "state/0/0/3_b.changelog").write_bytes(b"no changelog")
     result = kinds(root)

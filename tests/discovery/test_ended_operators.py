@@ -47,7 +47,7 @@ def operators_with_rows(root: Path, batch: int) -> set[int]:
 
 
 @pytest.mark.parametrize("missing", [[("1/*", 3)], [("1/0", 2), ("1/1", 3)], [("1/*", 1)]])
-def test_an_operator_that_ends_while_another_goes_on_is_no_damage(
+def test_operator_removed_by_a_restart_is_no_damage(
     cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]]
 ) -> None:
     root, newest = cut(*missing)
@@ -59,13 +59,15 @@ def test_an_operator_that_ends_while_another_goes_on_is_no_damage(
     assert operators_with_rows(root, newest - 4) == {0, 1}
 
 
-def test_one_delta_may_be_lost_by_itself(cut: Callable[..., tuple[Path, int]]) -> None:
+def test_one_missing_delta_with_a_missing_partition_is_damage(
+    cut: Callable[..., tuple[Path, int]],
+) -> None:
     root, _ = cut(("1/*", 1))
     shutil.rmtree(root / "state/1/1")
     assert ids(root) == DAMAGE
 
 
-def test_a_copy_leaves_it_out(cut: Callable[..., tuple[Path, int]]) -> None:
+def test_copy_leaves_out_an_ended_operator(cut: Callable[..., tuple[Path, int]]) -> None:
     root, newest = cut(("1/*", 3))
     checkpoint = open_checkpoint(str(root))
 
@@ -87,14 +89,14 @@ def test_a_copy_leaves_it_out(cut: Callable[..., tuple[Path, int]]) -> None:
         ([("1/*", 3)], "4.3.0"),  # Spark refuses such a restart
     ],
 )
-def test_files_that_are_gone_otherwise_are_lost(
+def test_missing_files_of_other_shapes_are_damage(
     cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]], release: str
 ) -> None:
     root, _ = cut(*missing, release=release)
     assert ids(root) == DAMAGE
 
 
-def test_without_its_metadata_the_log_shows_the_release(
+def test_release_of_ended_operators_from_the_log(
     cut: Callable[..., tuple[Path, int]],
 ) -> None:
     root, _ = cut(("1/*", 3), release="4.3.0")

@@ -12,7 +12,7 @@ from tests import cases
 from tests.cases import Batch, small_checkpoint
 
 
-def test_the_codec_is_that_of_the_newest_file(tmp_path: Path) -> None:
+def test_codec_of_the_newest_file(tmp_path: Path) -> None:
     cases.write_logs(tmp_path, [Batch(), Batch()])
     cases.write_store(tmp_path / "state/0/0", {1: []}, codec="lz4")
     cases.write_store(tmp_path / "state/0/0", {2: []}, codec="zstd")
@@ -23,7 +23,7 @@ def test_the_codec_is_that_of_the_newest_file(tmp_path: Path) -> None:
     assert (codec, newest.path, newest.version) == ("zstd", str(tmp_path / "state/0/0/2.delta"), 2)
 
 
-def test_what_cannot_be_told_is_none(tmp_path: Path) -> None:
+def test_unknown_codec_and_log_formats(tmp_path: Path) -> None:
     cases.write_logs(tmp_path, [Batch(committed=False)])
     assert codec_in_use(open_checkpoint(str(tmp_path))) == (None, None)
     cases.write_store(tmp_path / "state/0/0", {})
@@ -36,7 +36,7 @@ def test_what_cannot_be_told_is_none(tmp_path: Path) -> None:
     assert (codec, newest.version) == (None, 1)
 
 
-def test_operators_of_rocksdb_are_named(tmp_path: Path) -> None:
+def test_operators_that_need_rocksdb(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     join, dedupe = checkpoint.operators
     assert needs_rocksdb(checkpoint, join) is None
@@ -47,7 +47,7 @@ def test_operators_of_rocksdb_are_named(tmp_path: Path) -> None:
     assert "format 3 or 4" in str(needs_rocksdb(checkpoint, replace(join, metadata=metadata)))
 
 
-def test_a_join_that_was_planned_for_rocksdb_and_has_no_stores(tmp_path: Path) -> None:
+def test_join_without_stores_that_needs_rocksdb(tmp_path: Path) -> None:
     conf = {"streaming.join.stateFormatVersion": "3"}
     cases.write_logs(tmp_path, [Batch(committed=False)], conf)
     cases.write_operator(tmp_path, 0, "symmetricHashJoin", "default")

@@ -24,7 +24,7 @@ def tasks(name: str, *, fit: bool = False) -> list[Task]:
     return plan(checkpoint, checkpoint.newest_version, replace(ALL_LEFTOVERS, fit=fit))
 
 
-def test_a_task_is_split_into_ranges_that_travel() -> None:
+def test_split_task_json_round_trip() -> None:
     (task, *_) = tasks("agg_update", fit=True)
     assert split_task(task, 1) == [task]
     split = split_task(task, 3)
@@ -46,7 +46,7 @@ def test_only_the_first_range_checks_files() -> None:
     assert task.speaks_for_files
 
 
-def test_timers_need_what_all_ranges_show() -> None:
+def test_split_tasks_with_timers_need_bounds() -> None:
     (timers, *_), (windows, *_) = tasks("fmgws_event_idle"), tasks("agg_update")
     assert not needs_bounds(timers)
     first, second = split_task(timers, 2)
@@ -58,7 +58,7 @@ def test_timers_need_what_all_ranges_show() -> None:
     assert Task.from_json(result.to_json()) == result
 
 
-def test_the_files_whose_records_are_in_memory_together() -> None:
+def test_files_to_replay_of_a_task() -> None:
     (task, *_) = tasks("snapshot_in_middle")
     for store in task.stores:
         result = files_to_replay(task, store)

@@ -38,7 +38,7 @@ def rename(path: Path, content: bytes | None = None) -> str:
 
 
 @pytest.mark.parametrize("case", [HDFS, ROCKS])
-def test_a_missing_delta_under_its_temporary_name_is_named(tmp_path: Path, case: str) -> None:
+def test_complete_temporary_delta_is_offered_as_repair(tmp_path: Path, case: str) -> None:
     root = Path(shutil.copytree(FIXTURES / case / "checkpoint", tmp_path / "ck"))
     delta = newest_delta(root / "state/0/0")
     name = rename(delta)
@@ -53,14 +53,14 @@ def test_a_missing_delta_under_its_temporary_name_is_named(tmp_path: Path, case:
 
 
 @pytest.mark.parametrize("remaining", [0, 1, -1])
-def test_a_temporary_delta_that_is_cut_is_not_offered(root: Path, remaining: int) -> None:
+def test_truncated_temporary_delta_is_not_offered(root: Path, remaining: int) -> None:
     delta = newest_delta(root / "state/0/0")
     rename(delta, delta.read_bytes()[:remaining])
     problems = [p for p in api.verify(str(root)).problems if p.slug == "missing-delta"]
     assert [complete_copy(problem.message) for problem in problems] == [""]
 
 
-def test_a_temporary_file_of_another_version_is_not_offered(root: Path) -> None:
+def test_temporary_delta_of_another_version_is_not_offered(root: Path) -> None:
     delta = newest_delta(root / "state/0/0")
     data = delta.with_name("1.delta").read_bytes()
     delta.with_name(f".1.delta.{UUID}.tmp").write_bytes(data)
@@ -69,7 +69,7 @@ def test_a_temporary_file_of_another_version_is_not_offered(root: Path) -> None:
     assert [complete_copy(problem.message) for problem in problems] == [""]
 
 
-def test_checksum_files_of_temporary_files_that_are_gone_are_counted(root: Path) -> None:
+def test_orphaned_temporary_checksum_files_are_counted(root: Path) -> None:
     folder = root / "state/0/0"
     for number in range(30):
         (folder / f"..3.delta.{UUID[:-2]}{number:02}.TID{number}.tmp.crc").write_bytes(b"crc\0")
@@ -117,7 +117,5 @@ def test_a_file_with_a_foreign_name_is_not_called_a_folder(root: Path) -> None:
         (9, {f"{10**17}.compact"}, "9"),
     ],
 )
-def test_a_compact_entry_of_a_source_has_its_own_name(
-    number: int, names: set[str], expected: str
-) -> None:
+def test_entry_name_of_compact_entries(number: int, names: set[str], expected: str) -> None:
     assert entry_name(number, names) == expected

@@ -21,11 +21,11 @@ def problems(root: Path, version: int = 4) -> list[Problem]:
     return list(listing_problems(open_checkpoint(str(root)), version))
 
 
-def test_a_whole_checkpoint_has_no_problem(tmp_path: Path) -> None:
+def test_complete_checkpoint_has_no_listing_problem(tmp_path: Path) -> None:
     assert problems(small_checkpoint(tmp_path)) == []
 
 
-def test_a_gap_names_every_missing_delta_and_what_can_be_restored(tmp_path: Path) -> None:
+def test_gap_names_missing_deltas_and_the_restorable_version(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     for version in (2, 3):
         (root / f"state/1/0/{version}.delta").unlink()
@@ -42,7 +42,7 @@ def test_a_gap_names_every_missing_delta_and_what_can_be_restored(tmp_path: Path
     assert problems(root, 1) == []
 
 
-def test_a_gap_that_a_snapshot_bridges_is_still_a_missing_delta(tmp_path: Path) -> None:
+def test_gap_before_a_snapshot_is_a_missing_delta(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/2.delta").unlink()
     (gap,) = problems(root)
@@ -50,7 +50,7 @@ def test_a_gap_that_a_snapshot_bridges_is_still_a_missing_delta(tmp_path: Path) 
     assert "the delta of version 2 is missing" in gap.message
 
 
-def test_a_snapshot_does_not_stand_for_the_delta_beside_it(tmp_path: Path) -> None:
+def test_missing_delta_of_a_snapshot_version(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/3.delta").unlink()
     (gap,) = problems(root)
@@ -58,14 +58,14 @@ def test_a_snapshot_does_not_stand_for_the_delta_beside_it(tmp_path: Path) -> No
     assert "the delta of version 3 is missing" in gap.message
 
 
-def test_files_that_spark_has_cleaned_up_are_not_missed(tmp_path: Path) -> None:
+def test_cleaned_up_files_are_not_missing(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     for version in (1, 2, 3):
         (root / f"state/1/1/{version}.delta").unlink()
     assert problems(root) == []
 
 
-def test_a_store_without_any_file_lacks_everything(tmp_path: Path) -> None:
+def test_store_without_files_lacks_all_versions(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     shutil.rmtree(root / "state/1/2")
     (root / "state/1/2").mkdir()
@@ -74,7 +74,7 @@ def test_a_store_without_any_file_lacks_everything(tmp_path: Path) -> None:
     assert "versions 1-4 are missing" in gap.message
 
 
-def test_missing_partitions_are_named_by_the_recorded_number(tmp_path: Path) -> None:
+def test_missing_partitions_by_the_recorded_number(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     shutil.rmtree(root / "state/1/2")
     shutil.rmtree(root / "state/1/1")
@@ -85,7 +85,7 @@ def test_missing_partitions_are_named_by_the_recorded_number(tmp_path: Path) -> 
     assert list(listing_problems(selected, 4)) == []
 
 
-def test_without_a_recorded_number_no_partition_is_missed(tmp_path: Path) -> None:
+def test_no_missing_partition_without_a_recorded_number(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     shutil.rmtree(root / "state/1/2")
     cases.write_logs(root, [Batch(0, n, n) for n in range(4)])
@@ -100,7 +100,7 @@ def test_without_a_recorded_number_no_partition_is_missed(tmp_path: Path) -> Non
     [("globalLimit", "key void", "value long"), ("stateStoreSave", "", "count long")],
 )
 @pytest.mark.parametrize("with_metadata", [True, False])
-def test_operators_of_one_partition_miss_no_other(
+def test_single_partition_operators_lack_no_partition(
     tmp_path: Path, name: str, key: str, value: str, with_metadata: bool
 ) -> None:
     root = cases.write_logs(tmp_path, [Batch(0, 1, 1)], {"shuffle.partitions": "5"})
@@ -112,7 +112,7 @@ def test_operators_of_one_partition_miss_no_other(
     assert problems(root, 1) == []
 
 
-def test_a_store_that_one_partition_lacks_is_missed(tmp_path: Path) -> None:
+def test_store_missing_in_one_partition(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     shutil.rmtree(root / "state/0/1" / cases.JOIN_STORES[0])
     (missing,) = problems(root)
@@ -120,7 +120,7 @@ def test_a_store_that_one_partition_lacks_is_missed(tmp_path: Path) -> None:
     assert repr(cases.JOIN_STORES[0]) in missing.message
 
 
-def test_a_partition_may_have_been_left_out_before_the_log_begins(tmp_path: Path) -> None:
+def test_gap_before_the_oldest_log_entry_is_no_missing_delta(tmp_path: Path) -> None:
     """Spark repartitions RocksDB's state: fewer partitions for a while, and then more again."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "rocksdb_agg_update_snapshots/checkpoint", root)

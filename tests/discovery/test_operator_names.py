@@ -10,7 +10,7 @@ from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from tests.cli.support import checkpoint_of
 
 
-def test_an_operator_that_is_not_known_is_a_problem(tmp_path: Path) -> None:
+def test_unknown_operator_name_is_a_problem(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("dedup_within_watermark"), root)
     assert open_checkpoint(str(root)).problems == ()

@@ -55,7 +55,7 @@ def slugs(root: Path) -> set[str]:
         ([], LONG, UNKNOWN, None),
     ],
 )
-def test_partition_0_alone(
+def test_operator_with_only_partition_0(
     tmp_path: Path,
     keys: Sequence[bytes],
     value: bytes,
@@ -78,7 +78,7 @@ def test_partition_0_alone(
         assert "unknown, because operator 0 has partition 0 alone and no row" in restart.sentence
 
 
-def test_an_operator_with_a_schema_or_all_partitions_is_not_opened(tmp_path: Path) -> None:
+def test_operator_with_schema_or_all_partitions_needs_no_shape(tmp_path: Path) -> None:
     for case in ("2.4.8/agg_update", "3.5.9/agg_update", "4.3.0/agg_update"):
         for operator in open_checkpoint(str(FIXTURES / case / "checkpoint")).operators:
             assert operator.shape.single is NO
@@ -90,7 +90,7 @@ def test_an_operator_with_a_schema_or_all_partitions_is_not_opened(tmp_path: Pat
     assert operator.shape.single is UNKNOWN
 
 
-def test_batch_0_that_runs_again_loads_no_partition(tmp_path: Path) -> None:
+def test_rerun_of_batch_0_needs_no_partition(tmp_path: Path) -> None:
     root = write_operator(tmp_path / "checkpoint", [])
     for path in [*(root / "offsets").glob("*"), *(root / "commits").glob("*")]:
         if path.name != "0" or path.parent.name == "commits":
@@ -120,13 +120,15 @@ def test_partitions_of_an_old_join_behind_a_union(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("numbers", [[0, 3], [3, 5]])
-def test_partitions_that_are_not_one_run_are_missing(tmp_path: Path, numbers: list[int]) -> None:
+def test_nonconsecutive_partitions_of_an_old_join_are_missing(
+    tmp_path: Path, numbers: list[int]
+) -> None:
     root = shifted_join(tmp_path / "checkpoint", numbers)
     assert restart_of(open_checkpoint(str(root))).possible is False
     assert "missing-partition" in slugs(root)
 
 
-def test_a_newer_join_has_no_other_numbers(tmp_path: Path) -> None:
+def test_newer_join_has_no_shifted_partitions(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / "3.0.3/join_inner_v1/checkpoint", root)
     for number in (1, 0):

@@ -25,7 +25,7 @@ from tests.fixture_folder import FIXTURES, NEWEST
         ("2.4.8/agg_update", "default", 0),
     ],
 )
-def test_the_grouping_columns_or_join_keys_decide(case: str, store: str, fields: int) -> None:
+def test_count_of_hashed_key_fields(case: str, store: str, fields: int) -> None:
     checkpoint = open_checkpoint(str(FIXTURES / case / "checkpoint"))
     assert (
         count_hashed(checkpoint, checkpoint.operators[0], store, checkpoint.newest_version)
@@ -33,7 +33,7 @@ def test_the_grouping_columns_or_join_keys_decide(case: str, store: str, fields:
     )
 
 
-def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> None:
+def test_no_hashed_fields_of_user_schemas_and_unknown_operators() -> None:
     checkpoint = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
     (operator,) = checkpoint.operators
     result = {name: replace(item, version=GIVEN) for name, item in operator.schemas.items()}
@@ -47,7 +47,7 @@ def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> 
         assert count_hashed(checkpoint, second, "default", version) == 0
 
 
-def test_the_number_of_partitions_is_the_logs() -> None:
+def test_partition_count_from_the_log() -> None:
     checkpoint = open_checkpoint(str(NEWEST / "agg_update" / "checkpoint"))
     assert partition_count(checkpoint, checkpoint.newest_version) == 2
     silent = replace(checkpoint, logs=replace(checkpoint.logs, confs={}))

@@ -28,7 +28,7 @@ def planned(root: Path, version: int = 4, request: Request = ALL_LEFTOVERS) -> l
     return plan(open_checkpoint(str(root)), version, request)
 
 
-def test_a_task_is_one_partition_of_one_operator_with_all_its_stores(tmp_path: Path) -> None:
+def test_plan_has_a_task_per_operator_partition(tmp_path: Path) -> None:
     tasks = planned(small_checkpoint(tmp_path))
     assert [(task.operator_id, task.partition_id) for task in tasks] == [
         (operator, partition) for operator in (0, 1) for partition in range(cases.PARTITIONS)
@@ -39,7 +39,7 @@ def test_a_task_is_one_partition_of_one_operator_with_all_its_stores(tmp_path: P
     assert {task.url for task in tasks} == {str(tmp_path)}
 
 
-def test_a_task_holds_what_its_worker_needs(tmp_path: Path) -> None:
+def test_task_has_files_schemas_rules_and_clocks(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/.4.delta.0f-1.TID3.tmp").write_bytes(b"")
     (root / "state/1/1/4.delta.crc").write_bytes(b"")
@@ -65,7 +65,7 @@ def test_an_empty_partition_folder_of_a_join_makes_no_task(tmp_path: Path) -> No
     assert len(tasks) == 5
 
 
-def test_codec_and_row_checksum_are_those_that_the_log_records_for_a_version(
+def test_codec_and_row_checksum_of_each_version(
     tmp_path: Path,
 ) -> None:
     root = small_checkpoint(tmp_path)
@@ -84,7 +84,7 @@ RECORDED_SINCE_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
 @pytest.mark.parametrize(
     "name", ["symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"]
 )
-def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
+def test_watermark_lags_downstream_of_join_or_group_state_since_spark_3_5(
     tmp_path: Path, name: str
 ) -> None:
     root = small_checkpoint(tmp_path)
@@ -102,7 +102,7 @@ def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
     assert not any("downstream" in reason for reason in before)
 
 
-def test_where_the_output_mode_decides_leftovers_are_inferred(tmp_path: Path) -> None:
+def test_leftovers_of_an_aggregation_are_inferred(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     cases.write_operator(root, 1, "stateStoreSave", "default")
     (store,) = planned(root)[-1].stores
@@ -125,7 +125,7 @@ def test_where_the_output_mode_decides_leftovers_are_inferred(tmp_path: Path) ->
         ("dropDuplicates.deterministicKeyOrder.enabled", True),
     ],
 )
-def test_since_spark_4_3_a_deduplication_may_evict_by_the_watermark_before(
+def test_deduplication_evicts_by_the_previous_watermark_since_spark_4_3(
     tmp_path: Path, conf: str, lags: bool
 ) -> None:
     root = small_checkpoint(tmp_path)
@@ -166,7 +166,7 @@ def group_state_store(
         ([Batch(0, 1, 1), Batch(0, 2, 2)], ()),  # no watermark: an idle source has none
     ],
 )
-def test_a_batch_behind_which_an_idle_one_ran_followed_processing_time(
+def test_batch_before_an_idle_batch_follows_processing_time(
     tmp_path: Path, batches: list[Batch], idle: tuple[int, ...]
 ) -> None:
     store = group_state_store(tmp_path, batches, version=len(batches))
@@ -174,7 +174,7 @@ def test_a_batch_behind_which_an_idle_one_ran_followed_processing_time(
     assert store.processing_versions == idle
 
 
-def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_path: Path) -> None:
+def test_idle_batch_with_two_timer_operators_shows_no_clock(tmp_path: Path) -> None:
     batches = [Batch(5, 1, 1), Batch(5, 2, 1)]
     for item in (cases.EXPIRES_AT, cases.GROUP_STATE):
         root = tmp_path / str(len(item.fields))
@@ -206,7 +206,7 @@ def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_pat
         ("someNewOperator", "", True),
     ],
 )
-def test_beside_an_operator_that_may_ask_for_batches_an_idle_one_shows_no_clock(
+def test_idle_batch_with_an_operator_that_requests_batches(
     tmp_path: Path, name: str, mode: str, asks: bool
 ) -> None:
     group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)], version=2)
@@ -223,7 +223,7 @@ def test_beside_an_operator_that_may_ask_for_batches_an_idle_one_shows_no_clock(
     assert task.stores[0].processing_versions == (() if asks else (1,))
 
 
-def test_beside_group_state_without_timers_an_idle_batch_shows_the_clock(tmp_path: Path) -> None:
+def test_idle_batch_with_group_state_without_timers(tmp_path: Path) -> None:
     group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)], version=2)
     checkpoint = open_checkpoint(str(tmp_path))
     (group,) = checkpoint.query
@@ -237,7 +237,7 @@ def test_beside_group_state_without_timers_an_idle_batch_shows_the_clock(tmp_pat
     assert task.stores[0].processing_versions == ()
 
 
-def test_what_came_after_the_judged_batch_says_nothing_of_it(tmp_path: Path) -> None:
+def test_batches_after_the_judged_batch_are_ignored(tmp_path: Path) -> None:
     batches = [Batch(5, 1, 1), Batch(5, 2, 2), Batch(5, 3, 2)]
     assert group_state_store(tmp_path, batches, version=3).processing_versions == (2,)
     assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
@@ -257,7 +257,7 @@ def test_what_came_after_the_judged_batch_says_nothing_of_it(tmp_path: Path) -> 
         (("unheard-of",), False),
     ],
 )
-def test_what_an_operator_above_may_emit_is_new_data_below(
+def test_only_sources_feed_depends_on_upstream_operators(
     tmp_path: Path, above: tuple[str, ...], fed: bool
 ) -> None:
     for number, name in enumerate(above, 1):
@@ -267,7 +267,7 @@ def test_what_an_operator_above_may_emit_is_new_data_below(
     assert group_state_store(tmp_path, [Batch(5, 1, 1)]).only_sources_feed is fed
 
 
-def test_what_the_user_says_of_the_clock_counts(tmp_path: Path) -> None:
+def test_timeout_kind_of_the_user_counts(tmp_path: Path) -> None:
     store = group_state_store(tmp_path, [Batch(0, 1, 1)], kind=EVENT)
     assert store.timeout_kinds == (EVENT,)
 
@@ -276,13 +276,13 @@ def test_what_the_user_says_of_the_clock_counts(tmp_path: Path) -> None:
     ("name", "clear"),
     [("flatMapGroupsWithState", True), ("applyInPandasWithState", False), (None, False)],
 )
-def test_only_a_query_known_to_be_scala_clears_every_timer(
+def test_only_scala_group_state_always_clears_timers(
     tmp_path: Path, name: str | None, clear: bool
 ) -> None:
     assert group_state_store(tmp_path, [Batch(0, 1, 1)], name).timers_always_clear == clear
 
 
-def test_a_query_without_timeouts_has_no_clock_to_read(tmp_path: Path) -> None:
+def test_group_state_without_timeouts_has_no_clock(tmp_path: Path) -> None:
     root = tmp_path
     group_state_store(root, [Batch(5, 1, 1)])
     cases.write_schema(root / "state/0/0", cases.USER, parse_ddl("groupState struct<a: int>"))
@@ -307,7 +307,7 @@ RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
         ((Batch(5, 1, 1), Batch(5, 2, 1), Batch(6, 3, 2)), (), 3, False),
     ],
 )
-def test_timers_follow_the_watermark_of_the_query_where_it_alone_made_a_batch(
+def test_timers_follow_the_query_watermark_if_it_made_a_batch(
     tmp_path: Path, batches: tuple[Batch, ...], neighbour: tuple[str, ...], version: int, sees: bool
 ) -> None:
     for number, name in enumerate(neighbour, 1):
@@ -340,7 +340,7 @@ SECOND_TIME = replace(MARKED, name="t2", metadata={})
         ("dedupeWithinWatermark", (MARKED,), cases.EXPIRES_AT, {"updates", "removals"}),
     ],
 )
-def test_a_store_is_held_against_its_batches_where_nothing_refutes_the_premise(
+def test_cross_checks_of_a_store(
     tmp_path: Path,
     name: str,
     key: tuple[StructField, ...],

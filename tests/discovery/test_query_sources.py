@@ -30,7 +30,7 @@ def write_log(root: Path, times: Sequence[Sequence[int]]) -> Storage:
     return Storage(str(root))
 
 
-def test_an_entry_has_the_times_of_its_files_alone(tmp_path: Path) -> None:
+def test_times_of_a_source_log_entry(tmp_path: Path) -> None:
     storage = write_log(tmp_path, [[n, n + 5] for n in range(12)])
     assert times_of_entry(storage, "0", 3) == [3, 8]
     assert times_of_entry(storage, "0", 9) == [9, 14]
@@ -50,9 +50,7 @@ def test_an_entry_has_the_times_of_its_files_alone(tmp_path: Path) -> None:
         ([[100 - n] for n in range(4)], False),  # few entries
     ],
 )
-def test_files_that_go_back_in_time_come_newest_first(
-    tmp_path: Path, times: list[list[int]], *, result: bool
-) -> None:
+def test_newest_first_source(tmp_path: Path, times: list[list[int]], *, result: bool) -> None:
     storage = write_log(tmp_path, times)
     last = f'{{"logOffset":{len(times) - 1}}}'
     sources = [SourceOffset("0", last, moved=True), SourceOffset("1", '{"a":{"0":5}}', moved=True)]

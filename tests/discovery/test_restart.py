@@ -66,13 +66,13 @@ def test_a_sound_checkpoint_restarts_from_its_files(case: str, sentence: str) ->
     assert result.possible is True
 
 
-def test_the_batch_that_has_no_commit_runs_again_since_it_was_planned() -> None:
+def test_restart_runs_an_uncommitted_batch_again() -> None:
     result = restart(FIXTURES / "3.5.9/uncommitted/checkpoint")
     assert (result.batch, result.again, result.committed) == (4, True, 3)
     assert result.planned_ms is not None
 
 
-def test_partitions_that_wrote_nothing_of_a_batch_are_named_beside_those_that_did(
+def test_partitions_that_wrote_nothing_of_an_unfinished_batch(
     tmp_path: Path,
 ) -> None:
     case = "3.5.9/uncommitted"
@@ -106,7 +106,7 @@ def test_rows_of_rocksdb_without_schema_leave_the_restart_open(tmp_path: Path) -
     assert "could not be read here" in result.sentence
 
 
-def test_where_the_files_that_the_batch_reads_are_named_is_told(tmp_path: Path) -> None:
+def test_source_log_entry_of_an_unfinished_batch_is_named(tmp_path: Path) -> None:
     root = copy(tmp_path, "3.5.9/uncommitted")
     for batch in (3, 4):
         entry = root / "offsets" / str(batch)
@@ -121,7 +121,7 @@ def test_a_missing_delta_above_the_newest_snapshot_stops_spark(tmp_path: Path) -
     assert result.sentence == f"Cannot restart (batch 10): partition 1 lacks 3.delta ({ABSENT})."
 
 
-def test_a_missing_delta_below_the_newest_snapshot_does_not(tmp_path: Path) -> None:
+def test_a_missing_delta_below_the_newest_snapshot_is_not_needed(tmp_path: Path) -> None:
     snapshot = newest(CLEANED, "snapshot")
     below = f"state/0/0/{int(Path(snapshot).stem)}.delta"
     assert restart(copy(tmp_path, CLEANED, below)).possible is True
@@ -139,8 +139,8 @@ def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("file", ["5.delta", "4.snapshot"])
-def test_a_file_that_is_damaged_behind_its_records_is_loaded(tmp_path: Path, file: str) -> None:
-    """As Spark does: ``test_what_follows_the_end_mark_of_a_delta_is_not_read``."""
+def test_file_damaged_after_its_records_is_loaded(tmp_path: Path, file: str) -> None:
+    """As Spark does: ``test_bytes_after_delta_end_mark_are_ignored``."""
     root = copy(tmp_path, "4.3.0/agg_row_checksum")
     path = next(root.glob(f"state/0/*/{file}"))
     path.write_bytes(path.read_bytes()[:-1])
@@ -158,7 +158,7 @@ def test_a_file_that_is_damaged_behind_its_records_is_loaded(tmp_path: Path, fil
     )
 
 
-def test_what_is_cut_behind_its_records_is_told_apart_from_what_lost_some(tmp_path: Path) -> None:
+def test_files_cut_after_and_inside_their_records(tmp_path: Path) -> None:
     root = copy(tmp_path, "4.3.0/agg_row_checksum", cut=("state/0/0/6.delta",))
     path = root / "state/0/0/5.delta"
     path.write_bytes(path.read_bytes()[:-1])
@@ -242,12 +242,12 @@ def test_a_broken_snapshot_without_the_deltas_below_it_names_the_delta(tmp_path:
     assert ABSENT in result.sentence
 
 
-def test_a_partition_that_is_gone_is_not_read_as_empty(tmp_path: Path) -> None:
+def test_missing_partition_stops_spark(tmp_path: Path) -> None:
     result = restart(copy(tmp_path, PLAIN, "state/0/1"))
     assert result.sentence == f"Cannot restart (batch 10): partition 1 lacks 1.delta ({ABSENT})."
 
 
-def test_an_entry_of_the_log_with_another_number_of_partitions_is_named(tmp_path: Path) -> None:
+def test_log_entry_with_another_number_of_partitions_is_named(tmp_path: Path) -> None:
     root = copy(tmp_path, PLAIN)
     entry = root / "offsets/9"
     entry.with_name(".9.crc").unlink(missing_ok=True)
@@ -261,7 +261,7 @@ def test_an_entry_of_the_log_with_another_number_of_partitions_is_named(tmp_path
     )
 
 
-def test_logs_that_are_newer_than_all_state_are_those_of_a_copy(tmp_path: Path) -> None:
+def test_logs_newer_than_all_state_show_a_copy(tmp_path: Path) -> None:
     gone = [f"state/0/{partition}/{n}.delta" for partition in (0, 1) for n in (9, 10)]
     result = restart(copy(tmp_path, PLAIN, *gone))
     assert result.sentence == (
@@ -272,7 +272,7 @@ def test_logs_that_are_newer_than_all_state_are_those_of_a_copy(tmp_path: Path) 
     assert (result.back, result.ends) == (7, (8, 8))
 
 
-def test_partitions_that_end_apart_are_those_of_a_copy_of_a_running_query(tmp_path: Path) -> None:
+def test_partitions_that_end_apart_show_a_copy_of_a_running_query(tmp_path: Path) -> None:
     gone = [f"state/0/0/{n}.delta" for n in (8, 9, 10)]
     result = restart(copy(tmp_path / "torn", PLAIN, *gone))
     assert result.sentence.endswith(
@@ -288,7 +288,7 @@ def test_partitions_that_end_apart_are_those_of_a_copy_of_a_running_query(tmp_pa
     assert restart(copy(tmp_path / "failed", PLAIN, gone[-1])).ends is None
 
 
-def test_the_newest_batch_that_a_copy_restarts_from_is_told(tmp_path: Path) -> None:
+def test_newest_restorable_batch_is_named(tmp_path: Path) -> None:
     gone, cut = "state/0/1/9.delta", "state/0/0/7.delta"
     damaged = copy(tmp_path / "a", PLAIN, gone, cut=(cut,))
     result = restart(damaged)
@@ -307,7 +307,7 @@ def test_the_newest_batch_that_a_copy_restarts_from_is_told(tmp_path: Path) -> N
     assert restart(lost).back is None  # which no copy has
 
 
-def test_an_empty_entry_of_a_batch_that_wrote_nothing_is_to_be_removed(tmp_path: Path) -> None:
+def test_next_step_for_an_empty_log_entry(tmp_path: Path) -> None:
     root = copy(tmp_path, PLAIN)
     (root / "offsets/10").touch()
     audited = api.audit(str(root))
@@ -319,7 +319,7 @@ def test_an_empty_entry_of_a_batch_that_wrote_nothing_is_to_be_removed(tmp_path:
     assert restart(root).possible is True
 
 
-def test_state_without_logs_needs_them_back_or_goes_too(tmp_path: Path) -> None:
+def test_next_step_for_state_without_logs(tmp_path: Path) -> None:
     audited = api.audit(str(copy(tmp_path, PLAIN, "offsets", "commits")))
     steps = [f.next_step for f in audited.findings if f.kind.id == "SS111"]
     assert [step.partition(";")[0] for step in steps] == ["restore offsets and commits"]
@@ -338,7 +338,7 @@ def test_a_batch_that_runs_again_needs_the_entry_before_it(tmp_path: Path) -> No
     assert "the checkpoint lacks offsets/3 (IllegalStateException)" in result.sentence
 
 
-def test_an_entry_that_cannot_be_read_stops_spark(tmp_path: Path) -> None:
+def test_unreadable_log_entry_stops_spark(tmp_path: Path) -> None:
     result = restart(copy(tmp_path, PLAIN, cut=("commits/9",)))
     assert "Spark needs commits/9, which cannot be read" in result.sentence
 
@@ -370,7 +370,7 @@ def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:
         ("4.2", False, "Spark refuses the snapshots of Spark 4.0 (CANNOT_READ_CHECKPOINT)."),
     ],
 )
-def test_snapshots_of_spark_4_0_are_of_no_use_to_later_releases(
+def test_snapshots_of_spark_4_0_are_refused_by_later_releases(
     planned_by: str, possible: bool, words: str, tmp_path: Path
 ) -> None:
     root = copy(tmp_path, "4.3.0/rocksdb_agg_update_snapshots_format2")
@@ -390,7 +390,7 @@ def test_a_repartitioning_that_has_not_finished_stops_spark(tmp_path: Path) -> N
     assert "the checkpoint lacks commits/10 (STREAMING_UNFINISHED" in restart(root).sentence
 
 
-def test_an_entry_that_says_another_conf_than_the_one_before_it_is_read_as_it_is(
+def test_changed_codec_in_a_log_entry_is_accepted(
     tmp_path: Path,
 ) -> None:
     root = copy(tmp_path, PLAIN)
@@ -432,7 +432,7 @@ NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
         (f"4.3.0/{TWO}", ("state/0",), False, "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE"),
     ],
 )
-def test_what_is_gone_beside_the_files_of_the_state(
+def test_restart_without_logs_metadata_or_schemas(
     case: str, gone: tuple[str, ...], possible: bool, words: str, tmp_path: Path
 ) -> None:
     """As Spark 4.3, 4.1, 4.0 and 3.5 did when a query was restarted without each."""
@@ -441,7 +441,7 @@ def test_what_is_gone_beside_the_files_of_the_state(
     assert result.possible is possible
 
 
-def test_a_source_of_files_without_its_log_does_not_start(tmp_path: Path) -> None:
+def test_file_source_without_its_log_does_not_start(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(troubled("trouble_agg_no_watermark"), root)
     assert restart(root).possible
@@ -452,7 +452,7 @@ def test_a_source_of_files_without_its_log_does_not_start(tmp_path: Path) -> Non
     assert result.next_step == "restore what is missing from a backup"
 
 
-def test_a_source_whose_log_cannot_be_listed_may_start_or_not(
+def test_restart_with_an_unlistable_source_log_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "checkpoint"
@@ -471,7 +471,7 @@ def test_a_source_whose_log_cannot_be_listed_may_start_or_not(
 
 
 @pytest.mark.parametrize("gone", ["7", "3"])
-def test_a_source_of_files_reads_each_entry_of_its_log(gone: str, tmp_path: Path) -> None:
+def test_file_source_needs_each_entry_of_its_log(gone: str, tmp_path: Path) -> None:
     """As Spark 4.3 did: ``batch 7 doesn't exist``."""
     root = tmp_path / "checkpoint"
     shutil.copytree(troubled("trouble_agg_no_watermark"), root)
@@ -486,9 +486,7 @@ def test_a_source_of_files_reads_each_entry_of_its_log(gone: str, tmp_path: Path
     ("case", "possible"),
     [(PLAIN, True), ("4.3.0/rocksdb_agg_update_snapshots_format2", False)],
 )
-def test_two_lost_commits_are_one_batch_that_runs_again(
-    case: str, possible: bool, tmp_path: Path
-) -> None:
+def test_two_lost_commits_run_one_batch_again(case: str, possible: bool, tmp_path: Path) -> None:
     """As Spark 4.3 did; with checkpoint format 2 the ids of the state are in the commit."""
     batch = max(int(p.name) for p in (FIXTURES / case / "checkpoint/commits").glob("[0-9]*"))
     root = copy(tmp_path, case, f"commits/{batch}", f"commits/{batch - 1}")
@@ -507,7 +505,7 @@ def test_two_lost_commits_are_one_batch_that_runs_again(
 @pytest.mark.parametrize(
     ("gone", "cut"), [(("commits/5",), ()), ((), ("commits/5",)), (("state/0/_metadata",), ())]
 )
-def test_what_no_restart_reads_is_a_warning(
+def test_missing_files_that_no_restart_reads_are_warnings(
     gone: tuple[str, ...], cut: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Spark 4.3 went on with equal rows without each of them."""
@@ -519,7 +517,7 @@ def test_what_no_restart_reads_is_a_warning(
     assert result.next_step == "nothing is needed to go on"
 
 
-def test_a_batch_without_data_shows_an_operator_that_is_gone(tmp_path: Path) -> None:
+def test_batch_without_data_shows_a_missing_operator(tmp_path: Path) -> None:
     """None asks for one where only a limit is left of the query."""
     root = copy(tmp_path, "4.3.0/limit_after_dedup", "state/1")
     assert restart(root).possible
@@ -536,7 +534,7 @@ def test_a_batch_without_data_shows_an_operator_that_is_gone(tmp_path: Path) -> 
     assert any("which none of these operators asks for" in message for message in result)
 
 
-def test_hdfs_backed_state_was_never_repartitioned(tmp_path: Path) -> None:
+def test_repartitioning_of_hdfs_backed_state_is_a_finding(tmp_path: Path) -> None:
     root = copy(tmp_path, "4.3.0/agg_update")
     repartitioning_begun(root)
     report = api.verify(str(root))

@@ -87,7 +87,7 @@ def test_a_commit_log_of_format_3_needs_sink_evolution(tmp_path: Path) -> None:
     )
 
 
-def test_a_format_3_in_the_middle_of_the_commit_log_is_not_the_newest(tmp_path: Path) -> None:
+def test_older_commit_of_format_3_needs_no_option(tmp_path: Path) -> None:
     root = copy(tmp_path, AGGREGATION)
     newest = entries(root, "commits")[-1]
     content = newest.read_bytes()
@@ -96,7 +96,7 @@ def test_a_format_3_in_the_middle_of_the_commit_log_is_not_the_newest(tmp_path: 
     assert restart(root).conditions == ()
 
 
-def test_preflight_knows_whether_the_session_has_sink_evolution(tmp_path: Path) -> None:
+def test_preflight_of_sink_evolution(tmp_path: Path) -> None:
     root = with_sinks(copy(tmp_path, AGGREGATION))
     assert rules(root)["SS478"] == "option"
     assert api.preflight(str(root)).summary["verdict"] == "option"
@@ -105,7 +105,7 @@ def test_preflight_knows_whether_the_session_has_sink_evolution(tmp_path: Path) 
     assert (on["verdict"], on.get("lines_option")) == ("ok", None)
 
 
-def test_json_names_the_option_only_where_one_is_needed(tmp_path: Path) -> None:
+def test_json_has_restart_options_only_if_needed(tmp_path: Path) -> None:
     root = copy(tmp_path, AGGREGATION)
 
     def of_restart() -> Any:
@@ -127,7 +127,7 @@ def test_named_sources_need_source_evolution() -> None:
     assert tuple(map(str, restart(root).conditions)) == expected
 
 
-def test_a_log_that_records_source_evolution_needs_it(tmp_path: Path) -> None:
+def test_log_with_source_evolution_needs_the_option(tmp_path: Path) -> None:
     root = copy(tmp_path, AGGREGATION)
     edit(entries(root, "offsets")[-1], f'"{SOURCES}":"false"', f'"{SOURCES}":"true"')
     assert f"yes, with {SOURCES}=true" in restart(root).sentence
@@ -148,7 +148,7 @@ def without_count(root: Path, version: int = 2) -> Path:
     return root
 
 
-def test_the_number_of_partitions_comes_from_the_metadata(tmp_path: Path) -> None:
+def test_number_of_partitions_from_the_metadata(tmp_path: Path) -> None:
     root = without_count(copy(tmp_path, AGGREGATION))
     assert restart(root).is_plain
     assert rules(root, conf={SHUFFLE: "5"})["SS474"] == "ignored"
@@ -158,7 +158,7 @@ def test_the_number_of_partitions_comes_from_the_metadata(tmp_path: Path) -> Non
     assert rules(root, conf={SHUFFLE: "5"}, to_spark="4.2.1")["SS474"] == "ignored"
 
 
-def test_without_metadata_the_number_of_partitions_is_lost(tmp_path: Path) -> None:
+def test_number_of_partitions_without_metadata_is_lost(tmp_path: Path) -> None:
     root = without_count(copy(tmp_path, AGGREGATION))
     shutil.rmtree(root / "state/0/_metadata")
     result = restart(root)
@@ -167,7 +167,7 @@ def test_without_metadata_the_number_of_partitions_is_lost(tmp_path: Path) -> No
     assert rules(root)["SS473"] == "refused"
 
 
-def test_a_partition_that_the_metadata_names_and_that_is_not_there_is_needed(
+def test_partition_named_by_metadata_is_needed(
     tmp_path: Path,
 ) -> None:
     root = without_count(copy(tmp_path, AGGREGATION))
@@ -176,7 +176,7 @@ def test_a_partition_that_the_metadata_names_and_that_is_not_there_is_needed(
     assert "partition 2 lacks 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)" in result.sentence
 
 
-def test_in_format_1_the_session_has_the_number_of_partitions(tmp_path: Path) -> None:
+def test_number_of_partitions_from_the_session_in_format_1(tmp_path: Path) -> None:
     root = without_count(copy(tmp_path, AGGREGATION), version=1)
     assert f"yes, with {SHUFFLE}=2" in restart(root).sentence
     assert rules(root)["SS476"] == "option"
@@ -198,7 +198,7 @@ def test_equal_gaps_without_state_are_no_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("commits", [(3,), ()])
-def test_only_entry_of_both_logs_needs_asynchronous_progress(
+def test_only_entry_of_the_offset_log_needs_asynchronous_progress(
     commits: tuple[int, ...], tmp_path: Path
 ) -> None:
     """Spark 4.3.0 restarts with the option; without, "batch 2 doesn't exist"."""
@@ -215,7 +215,7 @@ def test_lost_entry_beside_an_older_commit_is_refused(tmp_path: Path) -> None:
     assert restart(stateless(tmp_path / "checkpoint", (3,), (2, 3))).possible is False
 
 
-def test_where_the_entry_before_is_there_no_option_is_needed(tmp_path: Path) -> None:
+def test_previous_entry_needs_no_asynchronous_progress(tmp_path: Path) -> None:
     root = stateless(tmp_path / "checkpoint", (0, 2, 4, 5), (0, 2, 4, 5))
     assert restart(root).conditions == ()
     assert restart(root).possible is True
@@ -242,7 +242,7 @@ def test_a_copy_with_equal_gaps_restarts_as_its_source(
     assert restart(dest).sentence == restart(root).sentence
 
 
-def test_a_batch_that_is_planned_and_has_no_commit_runs_again(tmp_path: Path) -> None:
+def test_planned_batch_after_equal_gaps_runs_again(tmp_path: Path) -> None:
     root = stateless(tmp_path / "checkpoint", (0, 2, 4, 7), (0, 2, 4))
     result = restart(root)
     assert (result.batch, result.again, result.possible) == (7, True, True)
@@ -296,13 +296,13 @@ def moved_to(root: Path, location: str) -> Path:
     return root
 
 
-def test_where_the_query_ran_nothing_is_said(tmp_path: Path) -> None:
+def test_transform_with_state_at_its_recorded_path_restarts(tmp_path: Path) -> None:
     root = copy(tmp_path, TRANSFORM)
     for item in (f"file:{root}", f"file://{root}", str(root)):
         assert restart(moved_to(root, item)).is_plain
 
 
-def test_a_moved_checkpoint_does_not_restart_at_its_new_place(tmp_path: Path) -> None:
+def test_moved_checkpoint_does_not_restart(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), f"file:{tmp_path}/elsewhere")
     result = restart(root)
     assert result.possible is False
@@ -319,14 +319,14 @@ def test_a_moved_checkpoint_does_not_restart_at_its_new_place(tmp_path: Path) ->
     assert "looks for the state schemas" in api.info(str(root)).summary["restart"]
 
 
-def test_a_folder_of_the_same_name_elsewhere_is_not_the_place(tmp_path: Path) -> None:
+def test_folder_of_the_same_name_is_another_path(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), f"file:{tmp_path}/other/checkpoint")
     assert restart(root).possible is False
     longer = moved_to(root, f"file:/before{root}")
     assert restart(longer).possible is False
 
 
-def test_a_copy_restarts_while_the_schemas_are_at_the_old_place(tmp_path: Path) -> None:
+def test_copy_restarts_while_schemas_are_at_the_old_path(tmp_path: Path) -> None:
     old = copy(tmp_path / "old", TRANSFORM)
     new = moved_to(copy(tmp_path / "new", TRANSFORM), f"file:{old}")
     assert restart(new).possible is True
@@ -335,13 +335,13 @@ def test_a_copy_restarts_while_the_schemas_are_at_the_old_place(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("case", ["4.3.0/rocksdb_join_left_outer_v3", AGGREGATION])
-def test_other_operators_restart_wherever_they_are(case: str) -> None:
+def test_other_operators_restart_at_any_path(case: str) -> None:
     root = FIXTURES / case / "checkpoint"
     assert restart(root).is_plain
     assert "SS489" not in rules(root)
 
 
-def test_another_storage_leaves_it_open(tmp_path: Path) -> None:
+def test_restart_with_schemas_on_another_storage_is_unknown(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), "s3a://bucket/checkpoint")
     result = restart(root)
     assert result.possible is None
@@ -353,12 +353,12 @@ def test_another_storage_leaves_it_open(tmp_path: Path) -> None:
     assert restart(root, location="s3://other/checkpoint").possible is None
 
 
-def test_a_path_is_the_same_in_every_spelling_of_its_url() -> None:
+def test_path_of_every_spelling_of_a_url() -> None:
     assert {path_of(url) for url in ("file:/a/b", "file:///a/b/", "/a/b")} == {"/a/b"}
     assert path_of("s3a://bucket/x") == path_of("s3://bucket/x") == "/bucket/x"
 
 
-def test_a_url_without_the_name_node_is_the_place_that_spark_names(tmp_path: Path) -> None:
+def test_hdfs_url_without_name_node_is_the_same_path(tmp_path: Path) -> None:
     root = moved_to(copy(tmp_path, TRANSFORM), "hdfs://namenode:8020/data/ck")
     assert restart(root, location="hdfs:///data/ck").possible is True
     assert restart(root, location="hdfs://namenode:8020/data/ck").possible is True

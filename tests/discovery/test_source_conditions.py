@@ -130,7 +130,7 @@ def test_a_finding_names_the_newest_batch_that_goes_back(tmp_path: Path) -> None
     assert setback.evidence.endswith("2 in offsets/3; 2 batches in all")
 
 
-def test_an_appended_batch_is_not_compared(tmp_path: Path) -> None:
+def test_offsets_of_an_appended_batch_are_not_compared(tmp_path: Path) -> None:
     """A repartitioning that gives up a failed batch has the offsets of the batch before that."""
     confs = ['"spark.sql.shuffle.partitions":"2"'] * 2 + ['"spark.sql.shuffle.partitions":"3"']
     checkpoint = write_checkpoint(tmp_path, [[file_offset(n)] for n in (1, 2, 1)], {"0": range(3)})
@@ -190,7 +190,7 @@ def test_files_that_no_finished_batch_has_read_outside_the_folder(
         assert 'Spark fails with "Wrong basePath" unless' in result.sentence
 
 
-def test_folders_that_only_a_compact_entry_names_are_read_too(tmp_path: Path) -> None:
+def test_folders_in_a_compact_entry_are_compared(tmp_path: Path) -> None:
     """A source of one folder a day: the last entries are of one day, and the next day begins."""
     offsets = [[file_offset(n)] for n in range(16)]
     write_checkpoint(tmp_path, offsets, {"0": []})
@@ -215,7 +215,7 @@ def test_any_entry_of_a_source_log_is_compared(
     assert restart_of(open_checkpoint(str(root))).possible in (True, None)
 
 
-def test_the_unfinished_batch_that_reads_foreign_files_is_named(tmp_path: Path) -> None:
+def test_next_step_for_an_unfinished_batch_with_foreign_files(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, [[file_offset(n)] for n in range(3)], {"0": []})
     write_entries(tmp_path, {0: IN, 1: IN, 2: ["file:///other/b"]})
     assert restart_of(open_checkpoint(str(tmp_path))).possible is True  # it was finished

@@ -105,7 +105,7 @@ def test_folders_of_sources_in_offset_log_v1(
         ((2, 1), False, "the checkpoint lacks sources/1"),  # no line goes back: the sources are two
     ],
 )
-def test_lines_of_one_source_of_which_some_go_back(
+def test_offsets_of_a_source_used_twice_that_go_back(
     tmp_path: Path, newest: tuple[int, int], possible: bool, words: str
 ) -> None:
     entries = [*SAME[:2], [file_offset(entry) for entry in newest]]
@@ -114,7 +114,7 @@ def test_lines_of_one_source_of_which_some_go_back(
     assert words in restart.sentence
 
 
-def test_a_lost_newest_entry_that_spark_may_write_again_is_a_warning(tmp_path: Path) -> None:
+def test_lost_newest_source_log_entry_is_a_warning(tmp_path: Path) -> None:
     entries = [[file_offset(n)] for n in (0, 1, 1)]
     write_checkpoint(tmp_path, entries, {"0": [0]})
     (finding,) = [f for f in api.audit(str(tmp_path)).findings if f.kind.id == "SS120"]
@@ -195,7 +195,7 @@ def test_folders_of_sources_in_offset_log_v2(
         assert source_folders(checkpoint, 0).folders == folders
 
 
-def test_folders_of_named_sources_have_their_names(tmp_path: Path) -> None:
+def test_folders_of_named_sources(tmp_path: Path) -> None:
     lines = ["1:" + file_offset(1), "alpha:" + file_offset(0)]
     logs = {"1": range(2), "alpha": range(1)}
     checkpoint = write_checkpoint(tmp_path / "a", [lines], logs, version=2, conf=EVOLUTION)
@@ -205,7 +205,7 @@ def test_folders_of_named_sources_have_their_names(tmp_path: Path) -> None:
     assert lost_logs(checkpoint) == ["sources/1"]
 
 
-def test_two_lines_of_one_source_name_its_files_once(tmp_path: Path) -> None:
+def test_source_used_twice_names_its_files_once(tmp_path: Path) -> None:
     checkpoint = write_checkpoint(tmp_path, SAME, {"0": range(3)})
     (tmp_path / "commits/2").unlink()
     checkpoint = open_checkpoint(str(tmp_path))

@@ -26,7 +26,7 @@ def log_of(folder: Path, entries: dict[str, bytes]) -> SourceLog:
     return SourceLog(Storage(str(folder)), "sources/0")
 
 
-def test_newest_compact_entry_has_those_before_it(tmp_path: Path) -> None:
+def test_compact_entry_contains_older_entries(tmp_path: Path) -> None:
     entries = {"0": b"v1\n" + LINE, "1.compact": b"v1\n" + LINE + b"\n", "2": b"v1\n" + LINE}
     log = log_of(tmp_path, entries)
     # The line of entry 2 says 0 as its number, as a copied one does.
@@ -37,7 +37,7 @@ def test_newest_compact_entry_has_those_before_it(tmp_path: Path) -> None:
     assert log.problems == []
 
 
-def test_log_that_is_not_there_counts_nothing(tmp_path: Path) -> None:
+def test_missing_source_log_counts_nothing(tmp_path: Path) -> None:
     log = SourceLog(Storage(str(tmp_path)), "sources/0")
     assert list(log.files()) == []
     assert log.count(None, 0) is None

@@ -61,7 +61,7 @@ def _store_gone(root: Path) -> None:
         (_store_gone, "missing-version", "store 'left-keyToNumValues' is missing"),
     ],
 )
-def test_what_metadata_and_log_say_is_held_against_the_folders(
+def test_folders_are_compared_with_metadata_and_log(
     tmp_path: Path, damage: Callable[[Path], None], slug: str, words: str
 ) -> None:
     root = small_checkpoint(tmp_path)
@@ -72,7 +72,7 @@ def test_what_metadata_and_log_say_is_held_against_the_folders(
     assert words in problems[0][1]
 
 
-def test_before_the_first_commit_nothing_has_to_be_there(tmp_path: Path) -> None:
+def test_no_state_is_expected_before_the_first_commit(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     _emptied(root)
     assert found(root, 0) == []
@@ -84,12 +84,12 @@ def test_a_query_without_state_lacks_nothing(tmp_path: Path) -> None:
     assert found(root, 2) == []
 
 
-def test_a_part_is_not_held_against_the_whole(tmp_path: Path) -> None:
+def test_selected_partition_lacks_no_other_state(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     _join_gone(root)
     _one_too_many(root)
     assert found(root, partition_id=0) == []
 
 
-def test_runs_of_numbers_are_drawn_together() -> None:
+def test_ranges_text_of_consecutive_numbers() -> None:
     assert ranges_text([0, 1, 2, 3, 7]) == "0-3, 7"

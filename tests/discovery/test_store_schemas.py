@@ -18,7 +18,7 @@ FORMAT_3, FORMAT_4 = (
 )
 
 
-def test_a_join_of_format_3_has_the_four_stores_of_every_join() -> None:
+def test_join_of_format_3_has_four_stores() -> None:
     (operator,) = open_checkpoint(str(FORMAT_3)).operators
     assert operator.layout.store_names == tuple(sorted(JOIN_STORES))
     assert set(operator.layout.expected_stores) == set(JOIN_STORES)
@@ -27,7 +27,7 @@ def test_a_join_of_format_3_has_the_four_stores_of_every_join() -> None:
     assert [family.name for family in schema.column_families] == ["left-keyWithIndexToValue"]
 
 
-def test_a_value_of_several_rows_gives_its_keys_a_column() -> None:
+def test_join_of_format_4_has_several_values_per_key() -> None:
     (operator,) = open_checkpoint(str(FORMAT_4)).operators
     schema = operator.schemas["left-keyWithTsToValues"]
     assert [field.name for field in schema.key.fields][-2:] == ["__event_time", "index"]
@@ -53,7 +53,7 @@ def test_shared_files_are_counted_once() -> None:
         assert kinds <= set(KINDS_OF_STATE)
 
 
-def test_one_family_can_be_selected() -> None:
+def test_selection_of_one_column_family() -> None:
     checkpoint = open_checkpoint(str(FORMAT_3), selection=Selection(store_name=JOIN_STORES[0]))
     assert {store.store.store_name for o in checkpoint.operators for store in o.layout.stores} == {
         JOIN_STORES[0]

@@ -46,27 +46,27 @@ tasks = st.builds(
 
 
 @given(tasks)
-def test_a_task_comes_back_from_its_text(task: Task) -> None:
+def test_task_json_round_trip(task: Task) -> None:
     text = task.to_json()
     assert Task.from_json(text) == task
     assert Task.from_json(text).to_json() == text
 
 
 @given(tasks)
-def test_a_tasks_text_is_plain_json(task: Task) -> None:
+def test_task_json_has_no_special_constants(task: Task) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
     assert isinstance(json.loads(task.to_json(), parse_constant=refuse), dict)
 
 
-def test_a_store_of_a_task_has_its_place() -> None:
+def test_store_id_of_a_task() -> None:
     store = StoreTask("left-keyToNumValues", ())
     task = Task("/c", "/c", {}, 3, 5, 9, (store,))
     assert task.store_id(store) == StoreId(3, "left-keyToNumValues", 5)
 
 
-def test_small_files_of_this_machine_are_known() -> None:
+def test_small_local_files_of_a_task() -> None:
     """Threads of one process would wait for each other there."""
 
     def task(url: str, *sizes: int) -> Task:

@@ -36,7 +36,7 @@ def rule_of(checkpoint: Checkpoint, operator: int = 0) -> StoreRule:
     ["symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState", "unheard-of"],
 )
 @pytest.mark.parametrize("name", ["dedupe", "stateStoreSave"])
-def test_below_what_keeps_the_watermark_the_rule_is_unknown_and_its_field_followed(
+def test_expiry_rule_below_a_join_or_group_state_is_unknown(
     tmp_path: Path, name: str, above: str
 ) -> None:
     result = chain(tmp_path, name, "dedupe", above)
@@ -49,23 +49,23 @@ def test_below_what_keeps_the_watermark_the_rule_is_unknown_and_its_field_follow
 
 
 @pytest.mark.parametrize("above", ["stateStoreSave", "dedupe", "dedupeWithinWatermark"])
-def test_other_operators_hand_the_watermark_on(tmp_path: Path, above: str) -> None:
+def test_other_operators_pass_the_watermark_on(tmp_path: Path, above: str) -> None:
     result = chain(tmp_path, "dedupe", above)
     assert with_unknown_watermarks(result, 1) == result
 
 
-def test_before_spark_3_5_all_operators_saw_the_watermark_of_the_query(tmp_path: Path) -> None:
+def test_all_operators_have_the_query_watermark_before_spark_3_5(tmp_path: Path) -> None:
     result = chain(tmp_path, "dedupe", "symmetricHashJoin", conf={})
     assert operator_holding_back(result, result.operators[0], 1) is None
     assert with_unknown_watermarks(result, 1) == result
 
 
-def test_what_is_upstream_keeps_its_rule(tmp_path: Path) -> None:
+def test_upstream_operator_keeps_its_rule(tmp_path: Path) -> None:
     result = chain(tmp_path, "symmetricHashJoin", "dedupe")
     assert rule_of(with_unknown_watermarks(result, 1), 1) == rule_of(result, 1)
 
 
-def test_what_the_user_said_of_an_operator_counts(tmp_path: Path) -> None:
+def test_rule_of_the_user_is_kept(tmp_path: Path) -> None:
     result = chain(tmp_path, "dedupe", "symmetricHashJoin")
     field = f"key.{cases.EVENT_TIME.fields[0].name}"
     actual = with_rules(result, UserRules.parse(operator_rules=[f"0={field}<=watermark-1h"]))
@@ -78,9 +78,7 @@ def test_what_the_user_said_of_an_operator_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "arrives"), [("EventTime", True), ("NoTime", True), ("ProcessingTime", False)]
 )
-def test_below_transform_with_state_a_watermark_arrives_unless_it_follows_processing_time(
-    tmp_path: Path, mode: str, arrives: bool
-) -> None:
+def test_watermark_below_transform_with_state(tmp_path: Path, mode: str, arrives: bool) -> None:
     name = "transformWithStateInPySparkExec"
     chain(tmp_path, "dedupe", name)
     written = tmp_path / "state/1/_metadata/metadata"

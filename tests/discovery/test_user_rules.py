@@ -12,7 +12,7 @@ from tests.fixture_folder import NEWEST
 PATH = str(NEWEST / "agg_two_levels" / "checkpoint")
 
 
-def test_only_the_operator_that_is_named_changes() -> None:
+def test_user_rule_changes_only_its_operator() -> None:
     checkpoint = open_checkpoint(PATH)
     changed = with_rules(checkpoint, UserRules.parse(operator_rules=["1=never"]))
     assert changed.operators[0].rules == checkpoint.operators[0].rules
@@ -20,7 +20,7 @@ def test_only_the_operator_that_is_named_changes() -> None:
     assert with_rules(checkpoint, UserRules()) is checkpoint
 
 
-def test_an_operator_that_is_not_there() -> None:
+def test_user_rule_of_a_missing_operator_is_an_error() -> None:
     result = UserRules.parse(operator_rules=["5=never"])
     with pytest.raises(CheckpointError, match="operator 5, there are 0, 1"):
         with_rules(open_checkpoint(PATH), result)

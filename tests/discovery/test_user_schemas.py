@@ -32,23 +32,21 @@ USER, COUNT = parse_ddl("user string"), parse_ddl("n bigint")
         (f"2:default={to_json(USER)}", 2, "default"),
     ],
 )
-def test_a_schema_may_say_for_which_store_it_is(
-    text: str, operator: int | None, store: str | None
-) -> None:
+def test_user_schema_names_its_store(text: str, operator: int | None, store: str | None) -> None:
     assert UserSchema.parse(text) == UserSchema(USER, operator, store)
 
 
-def test_an_empty_schema_is_that_of_a_key_without_fields() -> None:
+def test_empty_user_schema_has_no_fields() -> None:
     assert UserSchema.parse("0=") == UserSchema(StructType(), 0)
 
 
 @pytest.mark.parametrize("text", ["user text", "0={}", "{", "1:x=user"])
-def test_what_is_no_schema_is_refused(text: str) -> None:
+def test_invalid_user_schema_is_refused(text: str) -> None:
     with pytest.raises(CheckpointError, match="got the schema"):
         UserSchema.parse(text)
 
 
-def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
+def test_user_schemas_by_store(tmp_path: Path) -> None:
     layout = discover(Storage(str(small_checkpoint(tmp_path))), classify)
     result = UserSchemas.parse([f"0:{JOIN_STORES[0]}=user string", "1=user string"], ["1=n bigint"])
     assert result.of_stores(layout) == {
@@ -66,7 +64,7 @@ def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
             UserSchemas.parse([text], []).of_stores(layout)
 
 
-def test_what_was_not_given_comes_from_the_file() -> None:
+def test_user_schema_replaces_only_what_is_given() -> None:
     read = StateSchema(2, COUNT, COUNT)
     store_name = StoreName(0, "default")
     assert with_user_schemas(read, (USER, None), store_name) == StateSchema(GIVEN, USER, COUNT)
@@ -78,7 +76,7 @@ def test_what_was_not_given_comes_from_the_file() -> None:
         with_user_schemas(None, (None, USER), store_name)
 
 
-def test_an_operator_without_metadata_is_told_from_the_given_schemas(tmp_path: Path) -> None:
+def test_operator_name_from_user_schemas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/_metadata/metadata").unlink()
     (root / "state/1/0/_metadata/schema").unlink()
@@ -92,7 +90,7 @@ def test_an_operator_without_metadata_is_told_from_the_given_schemas(tmp_path: P
     assert operators[0].schemas[JOIN_STORES[0]].version == 2
 
 
-def test_a_broken_schema_file_is_no_problem_where_a_schema_is_given(tmp_path: Path) -> None:
+def test_broken_schema_file_with_a_user_schema_is_no_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/_metadata/schema").write_bytes(b"broken")
     assert open_checkpoint(str(root)).problems

@@ -105,7 +105,7 @@ CLAIMS: dict[str, dict[str, str]] = {
             f"{SPARK}::test_a_batch_without_a_commit_runs_again"
         ),
         "a restart does without the entry": (
-            "discovery/test_restart.py::test_two_lost_commits_are_one_batch_that_runs_again"
+            "discovery/test_restart.py::test_two_lost_commits_run_one_batch_again"
         ),
     },
     "SS112": {

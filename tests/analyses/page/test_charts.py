@@ -1,4 +1,4 @@
-"""What the charts of a page draw is what the tables of the commands say."""
+"""Charts of an audit page have the numbers of the tables of the commands."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from inspector.merge.collect import Facts
 from inspector.render.page import LineChart
 from inspector.sums import sum_or_none
 from tests.cli.support import checkpoint_of, copy_of
+from tests.reports import column, columns
 
 LEAK, JOIN = "fmgws_event_ignore", "join_left_outer"
 
@@ -39,140 +40,167 @@ def versions_of(path: Path) -> Versions:
     return Versions(run.judge(facts))
 
 
+def values_by_name(chart: LineChart) -> dict[str, list[float | None]]:
+    """Return the values of each line of a chart."""
+    return {line.name: list(line.values) for line in chart.series}
+
+
 def charts_of(path: Path) -> dict[str, LineChart]:
     timeline = api.timeline(str(path)).primary
     return {chart.title: chart for chart in state_charts(versions_of(path), timeline)}
 
 
-@pytest.mark.parametrize("case", [LEAK, JOIN])
-def test_lines_are_the_sums_of_timeline(case: str) -> None:
-    path = checkpoint_of(case)
+def test_line_charts_equal_sums_of_timeline() -> None:
+    path = checkpoint_of(LEAK)
     charts = charts_of(path)
-    table = [r for r in api.timeline(str(path)).primary.rows if r["operator_id"] is not None]
-    for title, location, column in (
-        ("Rows in the state", 0, "rows"),
-        ("Bytes of the state", 0, "row_bytes"),
-        ("Bytes of the state", 1, "heap_bytes"),
-    ):
-        chart = charts[title]
-        sums = [sum(r[column] for r in table if r["batch_id"] == b) for b in chart.batches]
-        assert chart.series[location].values == sums
-    lags = {row["batch_id"]: row["lag_ms"] for row in table}
-    assert charts["Watermark lag"].series[0].values == list(lags.values())
-    assert not charts["Bytes of the state"].series[1].exact
+    table = api.timeline(str(path)).primary.rows
+    assert charts["Rows in the state"].series[0].values == column(table, "rows")
+    row_bytes, heap = charts["Bytes of the state"].series
+    assert row_bytes.values == column(table, "row_bytes")
+    assert (heap.values, heap.exact) == (column(table, "heap_bytes"), False)
+    lag = charts["Watermark lag"]
+    assert lag.batches == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+    assert lag.series[0].values == column(table, "lag_ms")
 
 
-def test_state_that_lies_on_no_heap_has_no_line_of_it() -> None:
+def test_line_charts_of_a_join_sum_its_stores() -> None:
+    charts = charts_of(checkpoint_of(JOIN))
+    assert values_by_name(charts["Rows in the state"]) == {
+        "all stores": [64, 114, 149, 181, 182, 132, 182, 182, 182, 132],
+        "left-keyToNumValues": [20, 32, 44, 56, 56, 44, 56, 56, 56, 44],
+        "left-keyWithIndexToValue": [20, 40, 60, 80, 81, 61, 81, 81, 81, 61],
+        "right-keyToNumValues": [12, 18, 18, 18, 18, 12, 18, 18, 18, 12],
+        "right-keyWithIndexToValue": [12, 24, 27, 27, 27, 15, 27, 27, 27, 15],
+    }
+    assert charts["Bytes of the state"].series[0].values == [
+        *(3232, 6016, 8032, 9856, 9928, 7144, 9928, 9928, 9928, 7144),
+    ]
+    assert values_by_name(charts["Watermark lag"]) == {
+        "lag": [None, 12400, 12400, 12400, 12400, 12400, 22400, 22400, 22400, 22400]
+    }
+
+
+def test_rocksdb_chart_has_no_heap_line() -> None:
     chart = charts_of(checkpoint_of("rocksdb_session_window"))["Bytes of the state"]
-    assert [line.name for line in chart.series] == ["row bytes"]
+    assert [*values_by_name(chart)] == ["row bytes"]
     assert chart.about == ""
 
 
-def test_a_few_stores_have_a_line_each() -> None:
-    total, *stores = charts_of(checkpoint_of(JOIN))["Rows in the state"].series
-    assert [element.name for element in stores] == [
-        "left-keyToNumValues",
-        "left-keyWithIndexToValue",
-        "right-keyToNumValues",
-        "right-keyWithIndexToValue",
+def test_single_store_has_one_line() -> None:
+    assert [*values_by_name(charts_of(checkpoint_of(LEAK))["Rows in the state"])] == ["rows"]
+
+
+def test_store_names_have_the_operator_if_there_are_several() -> None:
+    names = versions_of(checkpoint_of("dedup_after_join")).names
+    assert [*names.values()] == [
+        "0 dedupe",
+        "1 symmetricHashJoin left-keyToNumValues",
+        "1 symmetricHashJoin left-keyWithIndexToValue",
+        "1 symmetricHashJoin right-keyToNumValues",
+        "1 symmetricHashJoin right-keyWithIndexToValue",
     ]
-    by_batch = zip(*(store.values for store in stores), strict=True)
-    assert total.values == [sum_or_none(item) for item in by_batch]
-    (alone,) = charts_of(checkpoint_of(LEAK))["Rows in the state"].series
-    assert alone.name == "rows"
 
 
-def test_stores_of_several_operators_are_called_by_them() -> None:
-    names = versions_of(checkpoint_of("dedup_after_join")).names.values()
-    assert {name.split(" ")[0] for name in names} == {"0", "1"}
-
-
-def test_a_version_that_a_partition_lacks_is_a_gap(tmp_path: Path) -> None:
+def test_version_missing_in_a_partition_is_a_gap(tmp_path: Path) -> None:
     path = copy_of(JOIN, tmp_path)
     (path / "state/0/0/left-keyWithIndexToValue/5.delta").unlink()
     chart = charts_of(path)["Rows in the state"]
-    total = dict(zip(chart.batches, chart.series[0].values, strict=True))
-    assert total[3] is not None
-    assert [total[batch] for batch in range(4, 10)] == [None] * 6
+    assert chart.batches == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert chart.series[0].values == [64, 114, 149, 181, *[None] * 6]
     assert chart.series[1].values[-1] == 44
     assert "Gaps are versions" in chart.about
 
 
-def test_changes_are_the_sums_of_sharing() -> None:
-    path = checkpoint_of(JOIN)
-    churn, shared = churn_charts(versions_of(path))
-    rows = list(api.sharing(str(path)).primary.rows)
-    for item, column in zip(
-        churn.series, ("inserts", "updates", "same_value_puts", "removals"), strict=True
-    ):
-        assert item.values == [
-            sum(r[column] for r in rows if r["batch_id"] == batch) for batch in churn.batches
-        ]
-    assert shared.series[1].values == [
-        sum(r["shared_key_bytes"] + r["shared_value_bytes"] for r in rows if r["batch_id"] == batch)
-        for batch in shared.batches
-    ]
-    assert any(churn.series[3].values)
+def test_churn_charts_equal_sums_of_sharing() -> None:
+    churn, shared = churn_charts(versions_of(checkpoint_of(JOIN)))
+    assert churn.batches == shared.batches == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert values_by_name(churn) == {
+        "inserts": [64, 50, 50, 50, 50, 0, 50, 50, 50, 0],
+        "updates": [10, 24, 30, 33, 47, 24, 24, 48, 48, 24],
+        "puts of the same value": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        "removals": [0, 0, 15, 18, 49, 50, 0, 50, 50, 50],
+    }
+    assert values_by_name(shared) == {
+        "row bytes": [3232, 6016, 8032, 9856, 9928, 7144, 9928, 9928, 9928, 7144],
+        "shared": [0, 3008, 4856, 6680, 6304, 6528, 6920, 6304, 6304, 6528],
+    }
 
 
-def test_changes_before_the_oldest_version_are_not_known() -> None:
+def test_changes_before_the_oldest_version_are_unknown() -> None:
     churn, _ = churn_charts(versions_of(checkpoint_of("snapshots_cleaned")))
-    assert churn.series[0].values[0] is None
-    assert churn.series[0].values[-1] is not None
+    assert churn.series[0].values == [None, None, None, 50, 0, 50, 50, 50, 50]
     assert "Unknown for versions" in churn.about
 
 
-@pytest.mark.parametrize("case", [LEAK, JOIN, "agg_global", "wide_value"])
-def test_bars_of_fields_are_all_row_bytes(case: str) -> None:
-    run, facts = opened(checkpoint_of(case))
-    bars = bytes_chart(run.judge(facts)).bars
-    newest = [element for (_, version), element in facts.versions.items() if version == run.version]
-    assert sum(bar.parts[0] for bar in bars) == sum(item.row_bytes for item in newest)
+def field_bars(path: Path) -> dict[str, int]:
+    """Return the bytes of each field that the chart of fields shows."""
+    run, facts = opened(path)
+    return {bar.label: bar.parts[0] for bar in bytes_chart(run.judge(facts)).bars}
+
+
+@pytest.mark.parametrize(
+    ("case", "row_bytes"),
+    [(LEAK, 12_704), (JOIN, 7144), ("agg_global", 24), ("wide_value", 24_136)],
+)
+def test_field_bars_sum_to_row_bytes(case: str, row_bytes: int) -> None:
+    bars = field_bars(checkpoint_of(case))
+    assert sum(bars.values()) == row_bytes
     assert len(bars) <= MOST_FIELDS + 1
 
 
-def test_bars_of_fields_are_those_of_sizes() -> None:
+def test_field_bars_equal_sizes_by_field() -> None:
     path = checkpoint_of(JOIN)
+    assert field_bars(path) == {
+        "left-keyWithIndexToValue value.site": 976,
+        "left-keyWithIndexToValue key null bits": 488,
+        "left-keyWithIndexToValue key.field0": 488,
+        "left-keyWithIndexToValue key.index": 488,
+        "left-keyWithIndexToValue value null bits": 488,
+        "left-keyWithIndexToValue value.ad": 488,
+        "left-keyWithIndexToValue value.matched": 488,
+        "left-keyWithIndexToValue value.shownAt": 488,
+        "left-keyToNumValues key null bits": 352,
+        "left-keyToNumValues key.field0": 352,
+        "left-keyToNumValues value null bits": 352,
+        "left-keyToNumValues value.value": 352,
+        "12 others": 1344,
+    }
+    sizes = api.sizes(str(path), by="field").primary.rows
+    assert columns(sizes, "store_name", "row", "field", "bytes")[8:10] == [
+        ("left-keyWithIndexToValue", "value", "shownAt", 488),
+        ("left-keyWithIndexToValue", "value", "site", 976),
+    ]
     run, facts = opened(path)
-    chart = bytes_chart(run.judge(facts))
-    sums = {bar.label: bar.parts[0] for bar in chart.bars}
-    labels = set()
-    for row in api.sizes(str(path), by="field").primary.rows:
-        label = f"{row['store_name']} {row['row']}.{row['field']}"
-        if label in sums:
-            labels.add(label)
-            assert sums[label] == row["bytes"]
-    assert len(labels) > MOST_FIELDS // 2
-    assert chart.bars[0].label == "left-keyWithIndexToValue value.site"
-    assert chart.bars[-1].label.endswith(" others")
-    assert chart.about.startswith("Of all: left-keyWithIndexToValue 61 %, ")
+    about = bytes_chart(run.judge(facts)).about
+    assert about.startswith("Of all: left-keyWithIndexToValue 61 %, ")
 
 
-def test_rows_without_a_schema_are_keys_and_values(tmp_path: Path) -> None:
+def test_field_bars_without_schema(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/_metadata/schema").unlink()
-    run, facts = opened(path)
-    labels = {bar.label.split(" ")[-1] for bar in bytes_chart(run.judge(facts)).bars}
-    assert labels == {"key", "value"}
+    assert [*field_bars(path)] == ["stateStoreSave key", "stateStoreSave value"]
 
 
-def test_the_ladder_is_that_of_memory() -> None:
+def test_ladder_chart_equals_memory() -> None:
     table = api.memory(str(checkpoint_of(LEAK))).primary
-    bars, rungs = ladder_chart(table).bars, list(table.rows)
-    assert [(bar.label, *bar.parts) for bar in bars] == [(r["rung"], r["bytes"]) for r in rungs]
-    assert [bar.exact for bar in bars] == [rung["counted"] == "exact" for rung in rungs]
-    assert {bar.exact for bar in bars} == {True, False}
+    bars = ladder_chart(table).bars
+    assert [(bar.label, *bar.parts) for bar in bars] == columns(table.rows, "rung", "bytes")
+    assert [bar.exact for bar in bars] == [True] * 6 + [False] * 4
+    assert column(table.rows, "counted") == ["exact"] * 6 + ["estimate"] * 4
 
 
-def test_ages_are_counted_by_class_the_youngest_first() -> None:
+def test_age_chart_counts_leftovers_by_class() -> None:
     report = api.leftovers(str(checkpoint_of("fmgws_event_rearm")))
-    ages = next(table for table in report.tables if table.name == "leftover_ages")
+    (ages,) = [table for table in report.tables if table.name == "leftover_ages"]
     chart = age_chart(ages)
-    assert sum(sum(bar.parts) for bar in chart.bars) == report.summary["leftovers"]
-    assert chart.bars[0].label == "this batch"
-    assert set(chart.parts) == {row["class"] for row in ages.rows}
+    assert chart.parts == ["rearmed"]
+    assert [(bar.label, bar.parts) for bar in chart.bars] == [
+        ("this batch", [32]),
+        ("1-9 batches", [36]),
+    ]
+    assert report.summary["leftovers"] == 68
 
 
-def test_what_is_not_known_makes_no_sum() -> None:
+def test_sum_with_unknown_is_unknown() -> None:
     assert sum_or_none([1, None]) is None
     assert sum_or_none([1, 2]) == 3

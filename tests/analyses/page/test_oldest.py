@@ -10,34 +10,43 @@ from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.model import Redact
 from tests.cli.support import checkpoint_of
+from tests.reports import column
 
-CASES = ("fmgws_event_ignore", "fmgws_event_rearm", "agg_complete", "pandas_event_ignore")
+WINDOW = '{"start": "2024-01-01T00:00:00.000000Z", "end": "2024-01-01T00:00:20.000000Z"}'
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_it_is_the_story_of_that_key(case: str) -> None:
+@pytest.mark.parametrize(
+    ("case", "key", "batch"),
+    [
+        ("fmgws_event_ignore", "value=once-000", 4),
+        ("fmgws_event_rearm", "value=once-008", 10),
+        ("agg_complete", f'{{"window": {WINDOW}, "user": "user-018"}}', 4),
+        ("pandas_event_ignore", "user=idle-005", 4),
+    ],
+)
+def test_oldest_story_equals_leftovers_explain(case: str, key: str, batch: int) -> None:
     path = str(checkpoint_of(case))
     run = Run.start(path, None)
     story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), Redact.NONE)
     assert story is not None
-    rows = list(story.rows)
-    listed = list(api.leftovers(path).primary.rows)
-    (mine,) = (row for row in listed if row["key"] == rows[0]["key"])
-    assert mine["expired_batch"] == min(row["expired_batch"] for row in listed)
-    assert rows == list(api.leftovers(path, explain=mine["key_hex"]).primary.rows)
-    assert rows[-1]["event"] == "judged"
+    assert list(story.rows) == list(api.leftovers(path, explain=key).primary.rows)
+    assert min(column(api.leftovers(path).primary.rows, "expired_batch")) == batch
+    leftover = api.leftovers(path, api.Options(key=key)).primary.rows
+    assert column(leftover, "expired_batch") == [batch]
 
 
-@pytest.mark.parametrize(("redact", "display"), [(Redact.HASH, "sha256:"), (Redact.ALL, "***")])
-def test_the_key_is_redacted(redact: Redact, display: str) -> None:
+@pytest.mark.parametrize(
+    ("redact", "display"), [(Redact.HASH, "sha256:2745aaf702b8b337"), (Redact.ALL, "***")]
+)
+def test_oldest_story_redacts_the_key(redact: Redact, display: str) -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), redact)
     assert story is not None
     rows = list(story.rows)
-    assert all(row["key"].startswith(display) for row in rows)
+    assert column(rows, "key") == [display] * 3
     assert "once-000" not in str(rows)
 
 
-def test_without_leftovers_there_is_no_story() -> None:
+def test_no_oldest_story_without_leftovers() -> None:
     run = Run.start(str(checkpoint_of("agg_append")), None)
     assert oldest_story(run, run.judge(run.facts(Request())), Redact.HASH) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,13 @@ from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.facts.top_keys import TopBy
-from inspector.findings.finding import Severity
 from inspector.model import Redact, StoreName
-from inspector.render.page.pictures import picture_view
+from inspector.render.page.pictures import Treemap, picture_view
 from tests.cli.support import checkpoint_of
+from tests.reports import column, rows_of_table
 
 LEAK, JOIN, SESSIONS = "fmgws_event_ignore", "join_left_outer", "rocksdb_session_window"
 SKEW, TIMERS, WIDE = "trouble_skew", "rocksdb_tws_event", "agg_append"
-CASES = (LEAK, JOIN, SESSIONS, SKEW, TIMERS, "empty_partitions", "agg_two_levels")
 
 
 def judged(path: Path, request: Request | None = None) -> Judged:
@@ -31,124 +29,201 @@ def judged(path: Path, request: Request | None = None) -> Judged:
     return run.judge(run.facts(request or page_request(FACTS)))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_treemaps_have_the_bytes_of_sizes(case: str) -> None:
+def amounts_by_tile(treemap: Treemap) -> dict[str, int]:
+    """Return the amount of each tile that is not empty; it is the sum of its parts."""
+    sums = {tile.label: sum(part.amount for part in tile.parts) for tile in treemap.tiles}
+    assert sums == {tile.label: tile.amount for tile in treemap.tiles}
+    return {label: amount for label, amount in sums.items() if amount}
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (LEAK, {"flatMapGroupsWithState": 12_704}),
+        (
+            JOIN,
+            {
+                "left-keyToNumValues": 1408,
+                "left-keyWithIndexToValue": 4392,
+                "right-keyToNumValues": 384,
+                "right-keyWithIndexToValue": 960,
+            },
+        ),
+        (SESSIONS, {"sessionWindowStateStoreSaveExec": 3120}),
+        (
+            SKEW,
+            {
+                "left-keyToNumValues": 288,
+                "left-keyWithIndexToValue": 9432,
+                "right-keyToNumValues": 416,
+                "right-keyWithIndexToValue": 832,
+            },
+        ),
+        (
+            TIMERS,
+            {
+                "$eventTimers_keyToTimestamp": 856,
+                "$eventTimers_timestampToKey": 856,
+                "$rowCounter_amounts": 416,
+                "amounts": 1216,
+                "pages": 2672,
+                "total": 640,
+            },
+        ),
+        ("empty_partitions", {"stateStoreSave": 120}),
+        ("agg_two_levels", {"0 stateStoreSave": 64, "1 stateStoreSave": 7200}),
+    ],
+)
+def test_treemap_amounts_are_the_bytes_of_stores(case: str, expected: dict[str, int]) -> None:
     path = checkpoint_of(case)
     facts = judged(path)
-    sizes = {
-        (row["operator_id"], row["store_name"]): row["row_bytes"]
-        for row in api.sizes(str(path)).primary.rows
-    }
-    keys = pictures.key_treemap(facts)
+    fields, keys = pictures.field_treemap(facts), pictures.key_treemap(facts)
     assert keys is not None
-    for treemap in (pictures.field_treemap(facts), keys):
-        expected = sorted(size for size in sizes.values() if size)
-        assert sorted(tile.amount for tile in treemap.tiles if tile.amount) == expected
-        for tile in treemap.tiles:
-            assert sum(part.amount for part in tile.parts) == tile.amount
-        drawn = picture_view(treemap)
-        assert sum(row["amount"] for row in drawn.numbers.rows) == sum(expected)
+    assert amounts_by_tile(fields) == amounts_by_tile(keys) == expected
+    total = api.sizes(str(path)).summary["row_bytes"]
+    assert sum(column(picture_view(fields).numbers.rows, "amount")) == total
+    assert sum(column(picture_view(keys).numbers.rows, "amount")) == total
 
 
-def test_largest_keys_are_those_of_top() -> None:
+def test_key_treemap_equals_top() -> None:
     path = checkpoint_of(WIDE)
     treemap = pictures.key_treemap(judged(path, Request(top=4)), redact=Redact.NONE)
     assert treemap is not None
-    rows = list(api.top(str(path), by=TopBy.ROW_BYTES, limit=4).primary.rows)
     (tile,) = treemap.tiles
-    named = tile.parts[: len(rows)]
-    assert [part.amount for part in named] == [row["row_bytes"] for row in rows]
-    names = [json.dumps(row["key"]) for row in rows]
-    assert [part.label.rstrip("…") for part in named] == [name[:79] for name in names]
-    rest = count_rows(path) - len(rows)
-    assert tile.parts[-1].label == f"all {rest:,} other keys"
+    start = '{"window": {"start": "2024-01-01T00:01:00.000000Z", "end": "2024-01-01T00:01:20…'
+    assert [(part.label, part.amount) for part in tile.parts] == [
+        *[(start, 88)] * 4,
+        ("all 96 other keys", 8448),
+    ]
+    top = api.top(str(path), by=TopBy.ROW_BYTES, limit=4).primary.rows
+    assert column(top, "row_bytes") == [88] * 4
 
 
-def count_rows(path: Path) -> int:
-    """Rows of the only store."""
-    (row,) = api.sizes(str(path)).primary.rows
-    return int(row["rows"])
+def test_field_treemap_has_largest_keys_as_parts() -> None:
+    treemap = pictures.field_treemap(judged(checkpoint_of(TIMERS)), redact=Redact.NONE)
+    (counters,) = [tile for tile in treemap.tiles if tile.label == "$rowCounter_amounts"]
+    field = counters.parts[0]
+    assert (field.label, field.amount) == ("key.value", 176)
+    assert [(leaf.label, leaf.amount) for leaf in field.parts] == [
+        ('{"value": "grower-000"}', 24),
+        ('{"value": "steady-000"}', 24),
+        ("all other keys", 128),
+    ]
+    numbers = picture_view(treemap).numbers
+    assert [item.title for item in numbers.columns][:3] == ["store", "field", "key"]
+    assert {"", "all other keys", '{"value": "grower-000"}'} <= set(column(numbers.rows, "leaf"))
 
 
-def test_largest_keys_of_a_field_are_parts_of_the_field() -> None:
-    path = checkpoint_of(TIMERS)
-    treemap = pictures.field_treemap(judged(path), redact=Redact.NONE)
-    fields = [part for tile in treemap.tiles for part in tile.parts if part.parts]
-    assert fields
-    assert all(sum(leaf.amount for leaf in part.parts) == part.amount for part in fields)
-    drawn = picture_view(treemap)
-    assert [column.title for column in drawn.numbers.columns][:3] == ["store", "field", "key"]
-    leaves = {leaf.label for part in fields for leaf in part.parts}
-    assert {row["leaf"] for row in drawn.numbers.rows} == {"", *leaves}
-
-
-def test_keys_are_hashed_unless_something_else_is_said() -> None:
+def labels_of_largest_keys(redact: Redact | None) -> list[str]:
+    """Return the labels of the keys of a checkpoint in its treemap of keys."""
     facts = judged(checkpoint_of(LEAK))
-    hashed, hidden = pictures.key_treemap(facts), pictures.key_treemap(facts, redact=Redact.ALL)
-    assert hashed is not None
-    assert hidden is not None
-    assert all(part.label.startswith("sha256:") for part in hashed.tiles[0].parts[:4])
-    labels = {part.label for part in hidden.tiles[0].parts[:4]}
-    assert len(labels) == 1
-    assert not any("value" in label for label in labels)
+    treemap = pictures.key_treemap(facts, redact=redact)
+    assert treemap is not None
+    return [part.label for part in treemap.tiles[0].parts]
 
 
-def test_no_ranking_gives_no_picture() -> None:
+def test_key_treemap_hashes_keys_by_default() -> None:
+    assert labels_of_largest_keys(None) == [
+        "sha256:7569133d3494c557",
+        "sha256:c724e424861bec83",
+        "sha256:1e61a2a99750ff2c",
+        "sha256:3686872845a69071",
+        "all 124 other keys",
+    ]
+    assert labels_of_largest_keys(Redact.ALL) == [*["***"] * 4, "all 124 other keys"]
+
+
+def test_no_key_treemap_without_ranking() -> None:
     assert pictures.key_treemap(judged(checkpoint_of(LEAK), Request())) is None
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_strips_have_the_partitions_of_sizes(case: str) -> None:
-    path = checkpoint_of(case)
-    expected: dict[tuple[int, int], list[int]] = {}
-    for row in api.sizes(str(path), by="partition").primary.rows:
-        sums = expected.setdefault((row["operator_id"], row["partition_id"]), [0, 0])
-        sums[0] += row["rows"]
-        sums[1] += row["row_bytes"]
-    strips = pictures.partition_strips(judged(path), lambda *ids: f"/{ids[0]}/{ids[1]}")
-    cells = {cell.link: list(cell.amounts[:2]) for strip in strips for cell in strip.cells}
-    assert cells == {f"/{op}/{part}": sums for (op, part), sums in expected.items()}
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (LEAK, {"/0/0": (65, 6464), "/0/1": (63, 6240)}),
+        (JOIN, {"/0/0": (65, 3536), "/0/1": (67, 3608)}),
+        (SESSIONS, {"/0/0": (15, 1560), "/0/1": (15, 1560)}),
+        (
+            SKEW,
+            {
+                "/0/0": (134, 9384),
+                "/0/1": (6, 296),
+                "/0/2": (2, 96),
+                "/0/3": (8, 392),
+                "/0/4": (16, 800),
+            },
+        ),
+        (TIMERS, {"/0/0": (56, 3856), "/0/1": (43, 2800)}),
+        (
+            "empty_partitions",
+            {"/0/0": (1, 40), "/0/1": (1, 40), "/0/2": (0, 0), "/0/3": (1, 40), "/0/4": (0, 0)},
+        ),
+        (
+            "agg_two_levels",
+            {"/0/0": (0, 0), "/0/1": (1, 64), "/1/0": (54, 3888), "/1/1": (46, 3312)},
+        ),
+    ],
+)
+def test_partition_strips_have_rows_and_bytes(
+    case: str, expected: dict[str, tuple[int, int]]
+) -> None:
+    facts = judged(checkpoint_of(case))
+    strips = pictures.partition_strips(facts, lambda *ids: f"/{ids[0]}/{ids[1]}")
+    assert {
+        cell.link: tuple(cell.amounts[:2]) for strip in strips for cell in strip.cells
+    } == expected
 
 
-def test_a_strip_of_one_store_has_its_rows_alone() -> None:
+def test_partition_strip_of_one_store() -> None:
     facts = judged(checkpoint_of(JOIN))
     (strip,) = pictures.partition_strips(facts, store=StoreName(0, "left-keyToNumValues"))
-    rows = facts.facts.of_version(StoreName(0, "left-keyToNumValues"), facts.version).rows
-    assert sum(cell.amounts[0] or 0 for cell in strip.cells) == rows
+    assert [tuple(cell.amounts[:2]) for cell in strip.cells] == [(21, 672), (23, 736)]
     assert strip.title == "Partitions of left-keyToNumValues"
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_histograms_have_the_rows_of_timeline(case: str) -> None:
+@pytest.mark.parametrize(
+    ("case", "expired", "expiring"),
+    [
+        (LEAK, 0, [1, 8, 12, 8, 1, 4, 8, 2, 1]),
+        (JOIN, 0, []),
+        (SESSIONS, 0, [7, 7, 14, 2]),
+        (SKEW, 0, []),
+        (TIMERS, 3, [7, 3]),
+        ("empty_partitions", 0, []),
+        ("agg_two_levels", 0, [50, 50, 1]),
+    ],
+)
+def test_expiry_histograms_have_the_rows_of_timeline(
+    case: str, expired: int, expiring: list[int]
+) -> None:
     path = checkpoint_of(case)
-    tables = {table.name: list(table.rows) for table in api.timeline(str(path)).tables}
-    facts = judged(path)
-    drawn = pictures.expiry_histograms(facts)
-    for fate in ("expires", "expired"):
-        listed = [row["rows"] for row in tables["expiring"] if row["fate"] == fate]
-        labels = [amount for picture in drawn for _, amount in picture.bars]
-        due = [n for picture in drawn for name, n in picture.remainder if name == "expired"]
-        assert sum(labels if fate == "expires" else due) == sum(listed)
-    for picture in drawn:
-        clock = facts.checkpoint.clock(facts.version)
-        assert clock is not None
-        assert picture.now_ms in (clock.watermark_ms, clock.timestamp_ms)
+    drawn = pictures.expiry_histograms(judged(path))
+    assert [rows for picture in drawn for _, rows in picture.bars] == expiring
+    assert sum(dict(picture.remainder)["expired"] for picture in drawn) == expired
+    table = rows_of_table(api.timeline(str(path)), "expiring")
+    listed = [row["rows"] for row in table if row["fate"] == "expires"]
+    assert sorted(listed) == sorted(expiring)
 
 
-def test_findings_are_marked_where_they_begin() -> None:
+def test_expiry_histogram_starts_at_the_watermark() -> None:
+    (histogram,) = pictures.expiry_histograms(judged(checkpoint_of(LEAK)))
+    assert histogram.now_ms == 1_704_067_289_000
+    assert histogram.remainder == (("expired", 0), ("never", 83))
+
+
+def test_growth_line_marks_findings() -> None:
     facts = judged(checkpoint_of(LEAK))
     findings = findings_of(facts)
     line = pictures.growth_line(facts, findings, verdict_of(facts, findings))
-    marks = {mark.label.partition(":")[0]: mark.batch for mark in line.marks}
-    assert marks["SS203, since batch 4"] == 4
-    assert marks["SS201, found at the judged batch"] == facts.version - 1
-    grave = [finding for finding in findings if finding.severity is not Severity.INFO]
-    assert len(grave) <= len(line.marks) <= len(grave) + 1
-    total = facts.total.row_bytes
-    assert line.values[-1] == total
+    assert [(mark.label, mark.batch) for mark in line.marks] == [
+        ("SS203, since batch 4: timeout fired and key kept", 4),
+        ("SS201, found at the judged batch: rows can never expire", 12),
+        ("The state has grown since batch 0", 0),
+    ]
+    assert line.values[-1] == 12_704
 
 
-def test_durations_are_those_of_the_log_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duration_chart_from_log_file_times(monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = judged(checkpoint_of(LEAK)).checkpoint
     assert pictures.duration_chart(checkpoint) is None  # the fixture is a copy
     monkeypatch.setattr(pictures, "batch_durations", lambda _: {3: 500, 1: 200})

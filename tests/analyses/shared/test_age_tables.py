@@ -13,7 +13,7 @@ def tables(case: str) -> dict[str, list[dict[str, Any]]]:
     return {table.name: [dict(row) for row in table.rows] for table in report.tables}
 
 
-def test_ages_cover_every_row_once() -> None:
+def test_age_table_counts_every_row_once() -> None:
     rows = tables("fmgws_snapshots_cleaned")["ages"]
     assert [row["last_put"] for row in rows] == [
         "this batch",
@@ -23,7 +23,7 @@ def test_ages_cover_every_row_once() -> None:
     assert sum(row["rows"] for row in rows) == 128
 
 
-def test_leftovers_by_age_add_up_to_the_classes() -> None:
+def test_leftover_ages_sum_to_the_classes() -> None:
     result = tables("fmgws_event_ignore")
     assert sum(row["keys"] for row in result["leftover_ages"]) == 68
     assert sum(row["row_bytes"] for row in result["leftover_ages"]) == 6528
@@ -31,13 +31,13 @@ def test_leftovers_by_age_add_up_to_the_classes() -> None:
     assert (row["untouched"], row["changed"], row["empty"]) == (68, 0, 0)
 
 
-def test_the_retention_of_a_join_is_what_its_query_says() -> None:
+def test_join_retention_table() -> None:
     left, right = tables("join_left_outer")["retention"]
     assert left["oldest_behind_ms"] == 20_000
     assert (left["removed_rows"], right["removed_rows"]) == (99, 81)
 
 
-def test_the_window_of_proof_begins_where_cleanup_left_the_log() -> None:
+def test_proof_starts_at_the_oldest_log_entry() -> None:
     path = str(NEWEST / "fmgws_snapshots_cleaned" / "checkpoint")
     assert api.leftovers(path).summary["proof_from_batch"] == 9
     complete = str(NEWEST / "fmgws_event_ignore" / "checkpoint")

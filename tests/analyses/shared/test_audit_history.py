@@ -30,7 +30,7 @@ JOIN = str(NEWEST / "join_left_outer" / "checkpoint")
 LEAK = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
 
 
-def test_a_row_is_a_store_with_its_sizes_and_findings() -> None:
+def test_history_has_a_row_per_store() -> None:
     report = api.audit(JOIN)
     rows = rows_of(report, NOW)
     sizes = next(table for table in report.tables if table.name == "sizes")
@@ -41,7 +41,7 @@ def test_a_row_is_a_store_with_its_sizes_and_findings() -> None:
     assert {row["leftovers"] for row in rows} == {0}
 
 
-def test_findings_of_the_checkpoint_are_those_of_each_store() -> None:
+def test_history_rows_have_findings() -> None:
     report = api.audit(LEAK)
     (row,) = rows_of(report, NOW)
     assert row["leftovers"] == report.summary["leftovers"] > 0
@@ -53,12 +53,12 @@ def test_findings_of_the_checkpoint_are_those_of_each_store() -> None:
 
 
 @pytest.mark.parametrize("options", [{"partition_id": 0}, {"store_name": "left"}])
-def test_a_part_is_marked(options: dict[str, object]) -> None:
+def test_audit_of_a_part_is_marked(options: dict[str, object]) -> None:
     (row, *_) = rows_of(api.audit(JOIN, api.Options(**options)), NOW)  # type: ignore[arg-type]
     assert row["is_part"]
 
 
-def test_pandas_and_arrow_read_the_folder_as_it_is(tmp_path: Path) -> None:
+def test_history_is_readable_by_pandas_and_arrow(tmp_path: Path) -> None:
     location = str(tmp_path / "history")
     rows = rows_of(api.audit(JOIN), NOW)
     HistoryTable(location, {}).append(rows)
@@ -74,7 +74,7 @@ def test_pandas_and_arrow_read_the_folder_as_it_is(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_what_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_write_leaves_no_file(tmp_path: Path) -> None:
     rows = rows_of(api.audit(JOIN), NOW)
     with (
         mock.patch("os.replace", side_effect=OSError("disk is full")),
@@ -84,7 +84,7 @@ def test_what_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_any_storage_holds_it() -> None:
+def test_history_in_memory_storage() -> None:
     HistoryTable("memory://history/a", {}).append(rows_of(api.audit(JOIN), NOW))
     result = HistoryTable("memory://history/a", {}).read()
     assert result is not None
@@ -93,7 +93,7 @@ def test_any_storage_holds_it() -> None:
     fsspec.filesystem("memory").rm("/history", recursive=True)
 
 
-def test_files_of_something_else_are_no_history(tmp_path: Path) -> None:
+def test_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "day=2026-01-01"
     folder.mkdir()
     (folder / "x.parquet").write_bytes(b"something else")
@@ -109,7 +109,7 @@ def verified(location: str, subset: str | None, audited: datetime, **columns: ob
     HistoryTable(location, {}).append([{**row, **columns} for row in rows])
 
 
-def test_the_part_whose_proof_is_the_oldest_is_next(tmp_path: Path) -> None:
+def test_next_part_has_the_oldest_proof(tmp_path: Path) -> None:
     location = str(tmp_path)
     assert Proofs.in_history(location, {}).next(JOIN, 3) == Subset(1, 3)
     for days, part in ((5, "1/3"), (4, "2/3"), (3, "3/3"), (2, "1/3"), (1, "1/4")):
@@ -123,7 +123,7 @@ def test_the_part_whose_proof_is_the_oldest_is_next(tmp_path: Path) -> None:
     assert "3 of 4 parts have no proof" in proofs.sentence(JOIN, Subset(1, 4), proven=False)
 
 
-def test_a_part_with_problems_and_one_of_a_partition_prove_nothing(tmp_path: Path) -> None:
+def test_problems_and_partial_verifications_are_no_proof(tmp_path: Path) -> None:
     location = str(tmp_path)
     verified(location, "1/2", NOW, problems=1)
     verified(location, "2/2", NOW, is_part=True)
@@ -132,11 +132,11 @@ def test_a_part_with_problems_and_one_of_a_partition_prove_nothing(tmp_path: Pat
     )
 
 
-def test_whoever_verified_all_has_proven_each_part(tmp_path: Path) -> None:
+def test_whole_verification_proves_each_part(tmp_path: Path) -> None:
     verified(str(tmp_path), None, NOW)
     proofs = Proofs.in_history(str(tmp_path), {})
     assert proofs.sentence(JOIN, Subset(1, 9), proven=False).startswith("Each of 9 parts")
 
 
-def test_without_a_history_nothing_is_remembered() -> None:
+def test_proofs_without_a_history() -> None:
     assert Proofs().sentence(JOIN, Subset(1, 9), proven=True).startswith("Nothing is remembered")

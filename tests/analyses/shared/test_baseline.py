@@ -36,7 +36,7 @@ def fleet(*reports: dict[str, Any]) -> dict[str, Any]:
     return head | {"fleet": [], "reports": list(reports)}
 
 
-def test_a_checkpoint_is_recognised_by_its_query_then_by_its_path(tmp_path: Path) -> None:
+def test_baseline_matches_by_query_id_then_by_path(tmp_path: Path) -> None:
     failed = {"checkpoint": "/d", "error": {}}
     baseline = read_baseline(
         written(tmp_path, fleet(report("/a", "q1", 5), report("/b/", None, 6), failed))
@@ -56,18 +56,18 @@ def test_a_checkpoint_is_recognised_by_its_query_then_by_its_path(tmp_path: Path
     assert [item.checkpoint for item in baseline] == ["/a", "/b/"]
 
 
-def test_copies_of_a_query_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+def test_baseline_distinguishes_copies_of_a_query_by_path(tmp_path: Path) -> None:
     baseline = read_baseline(written(tmp_path, fleet(report("/a", "q", 1), report("/b", "q", 2))))
     earlier = baseline.earlier("/b", "q")
     assert earlier is not None
     assert earlier.batch_id == 2
 
 
-def test_a_report_of_one_checkpoint_is_a_baseline(tmp_path: Path) -> None:
+def test_single_report_is_a_baseline(tmp_path: Path) -> None:
     assert [item.checkpoint for item in read_baseline(written(tmp_path, report("/a")))] == ["/a"]
 
 
-def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+def test_changed_baseline_file_is_read_again(tmp_path: Path) -> None:
     for path in ("/a", "/another"):
         assert [item.checkpoint for item in read_baseline(written(tmp_path, report(path)))] == [
             path
@@ -89,22 +89,20 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
         ({**fleet(), "reports": [3]}, "expected the report"),
     ],
 )
-def test_what_is_no_baseline_is_refused(tmp_path: Path, document: Any, message: str) -> None:
+def test_invalid_baseline_is_refused(tmp_path: Path, document: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         read_baseline(written(tmp_path, document))
     assert str(tmp_path / "old.json") in str(caught.value)
     assert len(str(caught.value)) < 400
 
 
-def test_a_file_that_is_too_large_is_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_large_baseline_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LARGEST_BYTES", 10)
     with pytest.raises(ValueError, match="more than 10 bytes"):
         read_baseline(written(tmp_path, report("/a")))
 
 
 @pytest.mark.parametrize("location", ["missing.json", "."])
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, location: str) -> None:
+def test_unreadable_baseline_is_an_error(tmp_path: Path, location: str) -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         read_baseline(str(tmp_path / location))

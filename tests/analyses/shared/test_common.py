@@ -8,7 +8,7 @@ from inspector.model import FileKind
 from tests.cli.support import checkpoint_of, copy_of
 
 
-def test_bytes_are_those_on_disk_by_kind(tmp_path: Path) -> None:
+def test_file_bytes_by_kind_equal_those_on_disk(tmp_path: Path) -> None:
     path = copy_of("fmgws_snapshots_cleaned", tmp_path)
     (path / "state/0/0/.7.delta.123.tmp").write_bytes(b"12345")
     checkpoint = open_checkpoint(str(path))
@@ -22,6 +22,6 @@ def test_bytes_are_those_on_disk_by_kind(tmp_path: Path) -> None:
     assert state_file_bytes(checkpoint) == sum(by_kind.values())
 
 
-def test_operators_have_names() -> None:
+def test_operator_names() -> None:
     checkpoint = open_checkpoint(str(checkpoint_of("agg_two_levels")))
     assert operator_names(checkpoint) == {0: "stateStoreSave", 1: "stateStoreSave"}

@@ -41,19 +41,21 @@ def found(kind: str, **options: Any) -> Finding:
         (("SS301", "SS210"), "SS210"),
     ],
 )
-def test_a_cause_comes_before_what_it_causes(kinds: tuple[str, ...], expected: str | None) -> None:
+def test_main_finding_is_the_cause_and_not_its_symptom(
+    kinds: tuple[str, ...], expected: str | None
+) -> None:
     for order in (kinds, kinds[::-1]):
         finding = main_finding([found(kind) for kind in order], {})
         assert (None if finding is None else finding.kind.id) == expected
 
 
-def test_of_two_that_are_as_grave_the_one_about_more_bytes_is_named() -> None:
+def test_main_finding_of_equal_severity_has_more_bytes() -> None:
     small, large = found("SS201", operator_id=0), found("SS202", operator_id=1)
     assert main_finding([small, large], {small: 10, large: 1000}) is large
     assert main_finding([small, large], {small: 1000, large: 10}) is small
 
 
-def test_rows_that_never_go_come_last_where_they_do_not_become_more() -> None:
+def test_never_removed_rows_rank_last_if_the_state_does_not_grow() -> None:
     meant_to_stay, spelled = found("SS201", severity=Severity.INFO), found("SS223")
     assert main_finding([meant_to_stay, spelled], {meant_to_stay: 100}) is spelled
     gathering = found("SS201")
@@ -61,9 +63,7 @@ def test_rows_that_never_go_come_last_where_they_do_not_become_more() -> None:
 
 
 @pytest.mark.parametrize(("size", "is_named"), [(1000, True), (500, False)])
-def test_a_store_that_gains_few_rows_is_not_why_most_are_there(
-    size: int, *, is_named: bool
-) -> None:
+def test_small_store_is_not_the_main_finding(size: int, *, is_named: bool) -> None:
     sample, maximum = found("SS204"), found("SS219", store_name="timers", severity=Severity.INFO)
     assert main_finding([sample, maximum], {sample: 100, maximum: size}, 1200) is (
         maximum if is_named else sample
@@ -71,7 +71,7 @@ def test_a_store_that_gains_few_rows_is_not_why_most_are_there(
     assert main_finding([sample, maximum], {maximum: size}, 1200) is sample
 
 
-def test_a_query_that_stands_still_comes_before_its_state_unless_rows_leak() -> None:
+def test_stuck_query_ranks_before_state_size_unless_rows_leak() -> None:
     stuck = found("SS124", operator_id=None, store_name=None, severity=Severity.WARNING)
     inferred = Finding(KINDS["SS205"], Certainty.INFERRED, "evidence", "next", 0, "left")
     costly = found("SS302", severity=Severity.WARNING)
@@ -85,7 +85,7 @@ def test_a_query_that_stands_still_comes_before_its_state_unless_rows_leak() -> 
     assert main_finding([noted, costly], {costly: 1000}) is costly
 
 
-def test_a_cause_in_another_store_explains_nothing_here() -> None:
+def test_cause_in_another_store_is_not_the_main_finding() -> None:
     here, elsewhere = found("SS204"), found("SS201", operator_id=1)
     assert main_finding([here, elsewhere], {here: 100, elsewhere: 1}) is here
 
@@ -99,7 +99,7 @@ def test_a_cause_in_another_store_explains_nothing_here() -> None:
         ("a string, b bigint", ["x", 1], "sha256:"),
     ],
 )
-def test_of_a_key_without_text_nothing_is_to_be_hidden(
+def test_key_without_text_is_not_redacted(
     fields: str, key: list[Any], messages: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words: list[Any] = []
@@ -119,14 +119,16 @@ def test_of_a_key_without_text_nothing_is_to_be_hidden(
     ("store", "size", "is_named"),
     [("default", 60, True), ("default", 40, False), ("other", 60, False)],
 )
-def test_wide_rows_that_never_go_are_two_troubles(store: str, size: int, *, is_named: bool) -> None:
+def test_cause_sentence_of_wide_rows_that_are_never_removed(
+    store: str, size: int, *, is_named: bool
+) -> None:
     never, wide = found("SS201", cause="None goes."), found("SS313", store_name=store, cause="Fat.")
     result = cause_sentence([never, wide], never, {never: 100, wide: size}, 100)
     assert result == ("None goes; fat." if is_named else "None goes.")
     assert cause_sentence([never, wide], wide, {never: 100, wide: size}, 100) == "Fat."
 
 
-def test_one_key_of_a_side_is_named_before_that_no_row_has_gone() -> None:
+def test_cause_sentence_names_the_hot_key() -> None:
     hot, never = found("SS307", cause="One key."), found("SS201", cause="None goes.")
     side = found("SS205", cause="The side.")
     assert cause_sentence([hot, side], side, {}, 100) == "One key; the side."
@@ -135,7 +137,7 @@ def test_one_key_of_a_side_is_named_before_that_no_row_has_gone() -> None:
     assert cause_sentence([uploads, never], never, {}, 100) == "None goes; whole zips."
 
 
-def test_files_that_changelogs_would_save_explain_least() -> None:
+def test_upload_finding_ranks_last() -> None:
     uploads, never = found("SS310", store_name=None), found("SS201", severity=Severity.INFO)
     assert main_finding([uploads, never], {}, growing=False) is never
     assert main_finding([uploads], {}, growing=False) is uploads
@@ -148,7 +150,7 @@ def test_every_kind_of_finding_has_a_rank() -> None:
     assert [kind.id for kind in all_kinds() if not ranked(kind)] == []
 
 
-def test_causes_and_symptoms_are_rules_and_go_round_in_no_circle() -> None:
+def test_causes_and_symptoms_have_no_cycle() -> None:
     result = {kind.id for kind in all_kinds()}
     edges = {(kind.id, symptom) for kind in all_kinds() for symptom in kind.explains}
     assert {item for edge in edges for item in edge} <= result

@@ -53,7 +53,7 @@ def spoilt(folder: Path, case: str = "agg_append") -> Path:
 
 @pytest.mark.parametrize("table", analyses.data_tables())
 @pytest.mark.parametrize("mode", ProblemMode)
-def test_the_schema_is_known_before_anything_is_read(
+def test_schema_is_known_before_the_state_is_read(
     table: str, mode: ProblemMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, expected = str(checkpoint_of("fmgws_event_ignore")), TableOptions(mode=mode, raw=True)
@@ -69,7 +69,7 @@ def test_the_schema_is_known_before_anything_is_read(
 
 
 @pytest.mark.parametrize(("table", "raw"), crossed(["rows", "changes"], [False, True]))
-def test_rows_and_changes_are_those_that_are_written_to_files(table: str, raw: bool) -> None:
+def test_rows_and_changes_equal_the_exported_tables(table: str, raw: bool) -> None:
     path = str(checkpoint_of("join_left_outer"))
     changes = table == "changes"
     written = {
@@ -91,7 +91,7 @@ def test_rows_and_changes_are_those_that_are_written_to_files(table: str, raw: b
         assert rows_of(result) == pa.Table.from_batches(item.batches, item.schema).to_pylist() != []
 
 
-def test_one_store_is_meant_if_none_is_said() -> None:
+def test_default_store_of_a_table() -> None:
     path = str(checkpoint_of("dedup_after_join"))
     files = rows_of(plan_table(path, "files"))
     stores = {(row["operator_id"], row["store_name"]) for row in files}
@@ -103,7 +103,7 @@ def test_one_store_is_meant_if_none_is_said() -> None:
     assert {row["operator_id"] for row in rows_of(plan_table(path, "rows"))} == {0}
 
 
-def test_a_store_that_is_not_there_is_named_with_those_that_are() -> None:
+def test_missing_store_error_names_the_existing_stores() -> None:
     path = str(checkpoint_of("join_left_outer"))
     with pytest.raises(CheckpointError, match=r"no store 'default', it has '.*keyToNumValues'"):
         plan_table(path, "rows")
@@ -112,7 +112,7 @@ def test_a_store_that_is_not_there_is_named_with_those_that_are() -> None:
 
 
 @pytest.mark.parametrize("function", [plan_table])
-def test_a_table_that_is_not_there_is_named_with_those_that_are(function: Any) -> None:
+def test_unknown_table_error_names_the_tables(function: Any) -> None:
     with pytest.raises(
         CheckpointError, match="got table 'state', expected one of findings, changes"
     ):
@@ -126,7 +126,7 @@ def test_a_table_that_is_not_there_is_named_with_those_that_are(function: Any) -
     "case",
     ["agg_append", "dedup_after_join", "fmgws_event_ignore", "join_window_key", "wide_key"],
 )
-def test_leftovers_are_those_of_the_command(case: str) -> None:
+def test_leftover_rows_equal_the_report(case: str) -> None:
     path = str(checkpoint_of(case))
     expected = arrow_table(api.leftovers(path), structs=False).to_pylist()
     result = plan_table(path, "leftovers", None, replace(STRICT, json_keys=True))
@@ -134,7 +134,7 @@ def test_leftovers_are_those_of_the_command(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "agg_complete"])
-def test_keys_of_leftovers_are_the_structs_that_rows_have(case: str) -> None:
+def test_leftover_keys_are_structs_as_in_rows(case: str) -> None:
     path = str(checkpoint_of(case))
     live = plan_table(path, "rows", None, replace(STRICT, raw=True))
     result = plan_table(path, "leftovers", None, STRICT)
@@ -149,14 +149,14 @@ def test_keys_of_leftovers_are_the_structs_that_rows_have(case: str) -> None:
 
 
 @pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
-def test_hidden_keys_of_leftovers_are_text(redact: Redact) -> None:
+def test_redacted_leftover_keys_are_strings(redact: Redact) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     result = plan_table(path, "leftovers", Options(redact=redact), STRICT)
     assert result.schema.field("key").type == pa.string()
     assert {row["key_hex"] for row in rows_of(result)} == {None}
 
 
-def test_keys_of_several_types_are_json() -> None:
+def test_leftover_keys_of_several_types_are_json() -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     run = Run.start(path, None)
     (operator,) = run.checkpoint.operators
@@ -167,11 +167,11 @@ def test_keys_of_several_types_are_json() -> None:
     assert result.schema.field("key").type == pa.string()
 
 
-def test_some_of_those_have_leftovers() -> None:
+def test_leftovers_table_is_not_empty() -> None:
     assert rows_of(plan_table(str(checkpoint_of("fmgws_event_ignore")), "leftovers"))
 
 
-def test_where_each_partition_is_sure_nothing_is_read_to_plan(
+def test_planning_reads_no_state_if_partitions_are_independent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     path = str(checkpoint_of("agg_complete"))
@@ -183,7 +183,7 @@ def test_where_each_partition_is_sure_nothing_is_read_to_plan(
         plan_table(str(checkpoint_of("fmgws_event_ignore")), "leftovers")
 
 
-def test_work_says_what_it_weighs_and_which_partition_it_reads() -> None:
+def test_work_items_have_partition_and_weight() -> None:
     path = checkpoint_of("agg_append")
     for table in ("rows", "changes", *FLAT):
         work = plan_table(str(path), table).work
@@ -197,7 +197,7 @@ def test_work_says_what_it_weighs_and_which_partition_it_reads() -> None:
 # --- tables that are made at once ------------------------------------------------------------
 
 
-def test_files_findings_and_problems(tmp_path: Path) -> None:
+def test_files_findings_and_problems_tables(tmp_path: Path) -> None:
     path = spoilt(tmp_path)
     audit = api.audit(str(path))
     findings = [values(finding_row(finding)) for finding in audit.findings]
@@ -210,7 +210,7 @@ def test_files_findings_and_problems(tmp_path: Path) -> None:
     assert {Path(row["path"]) for row in files} == set(on_disk)
 
 
-def test_a_sound_checkpoint_has_no_problems() -> None:
+def test_problems_table_of_a_sound_checkpoint_is_empty() -> None:
     assert plan_table(str(checkpoint_of("agg_append")), "problems").work == ()
 
 
@@ -222,9 +222,7 @@ def problems(rows: list[Row]) -> list[Row]:
 
 
 @pytest.mark.parametrize("table", ["rows", "changes", *FLAT])
-def test_what_the_listing_tells_is_told_once_and_with_no_partition_left_out(
-    table: str, tmp_path: Path
-) -> None:
+def test_listing_problems_are_reported_once(table: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").unlink()
     result = plan_table(str(path), table, None, PERMISSIVE)
@@ -241,7 +239,7 @@ def test_what_the_listing_tells_is_told_once_and_with_no_partition_left_out(
 
 
 @pytest.mark.parametrize("table", ["rows", "changes"])
-def test_what_the_listing_tells_of_other_stores_is_not_told(table: str, tmp_path: Path) -> None:
+def test_listing_problems_of_other_stores_are_not_reported(table: str, tmp_path: Path) -> None:
     path = copy_of("join_left_outer", tmp_path)
     (path / "state/0/1/right-keyToNumValues/3.delta").unlink()
     for store in ("left-keyToNumValues", "right-keyToNumValues"):
@@ -251,7 +249,7 @@ def test_what_the_listing_tells_of_other_stores_is_not_told(table: str, tmp_path
 
 
 @pytest.mark.parametrize("table", FLAT)
-def test_where_there_is_no_partition_at_all_that_is_told(table: str, tmp_path: Path) -> None:
+def test_missing_partitions_are_reported(table: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     for partition in (path / "state/0").glob("[0-9]*"):
         shutil.rmtree(partition)

@@ -40,7 +40,7 @@ class Color(enum.Enum):
         (Literal["a", "b"], str, False, ("a", "b")),
     ],
 )
-def test_an_annotation_says_the_type(
+def test_parameter_type_from_annotation(
     hint: Any, kind: type, many: bool, choices: tuple[str, ...]
 ) -> None:
     found = parameter("some_name", Annotated[hint, HELP], None)
@@ -49,12 +49,12 @@ def test_an_annotation_says_the_type(
     assert (found.flag, found.source) == ("--some-name", "someName")
 
 
-def test_names_that_a_declaration_gives_go_first() -> None:
+def test_declared_flag_and_source_names() -> None:
     found = Parameter("partition_id", int, Option("", flag="--partition", source="partition"))
     assert (found.flag, found.source) == ("--partition", "partition")
 
 
-def test_what_has_no_option_is_of_the_call_alone() -> None:
+def test_argument_without_option_is_no_parameter() -> None:
     assert parameter("mode", str, "x") is None
     assert parameter("mode", Annotated[str, "a remark"], "x") is None
 
@@ -82,7 +82,7 @@ def example(
     return f"{what} {path} {options} {limit} {mode}"
 
 
-def test_a_function_is_its_declaration() -> None:
+def test_analysis_declaration_from_signature_and_docstring() -> None:
     found: Analysis = example.analysis  # type: ignore[attr-defined]
     assert found.name == "example"
     assert found.text == "The first line.\n\nThe second paragraph."
@@ -122,13 +122,13 @@ UNLIKE_THE_DEFAULT: dict[str, Any] = {
 }
 
 
-def test_every_shared_option_is_tried() -> None:
+def test_examples_cover_every_shared_option() -> None:
     assert list(UNLIKE_THE_DEFAULT) == [field.name for field in fields(Options)]
     assert all(getattr(Options(), name) != value for name, value in UNLIKE_THE_DEFAULT.items())
 
 
 @pytest.mark.parametrize("name", names())
-def test_an_analysis_refuses_a_shared_option_that_it_would_not_look_at(name: str) -> None:
+def test_analysis_refuses_unused_shared_options(name: str) -> None:
     declared = load(name)
     accepted = {each.name.partition(".")[0] for each in declared.shared}
     arguments = {each.name: "no-such-folder" for each in declared.arguments}
@@ -138,20 +138,20 @@ def test_an_analysis_refuses_a_shared_option_that_it_would_not_look_at(name: str
             declared.function(**arguments, options=options)
 
 
-def test_options_beside_an_open_run_are_refused_but_its_own() -> None:
+def test_options_with_an_open_run_are_refused() -> None:
     run = Run.start(str(NEWEST / "agg_append" / "checkpoint"), Options())
     assert info(run, run.options).checkpoint == info(run).checkpoint
     with pytest.raises(TypeError, match="'options'"):
         info(run, Options(batch=3))
 
 
-def test_a_session_that_opens_files_is_accepted_by_all() -> None:
+def test_spark_session_for_files_chooses_no_engine() -> None:
     assert not EngineOptions("spark", io="hadoop").chooses_work
     assert not EngineOptions("spark", session=object()).chooses_work
     assert EngineOptions("auto", master="local[1]").chooses_work
 
 
-def test_python_explains_every_option_as_the_command_line_does() -> None:
+def test_docstring_explains_options_as_the_command_line() -> None:
     doc = load("memory").function.__doc__ or ""
     text, _, arguments = doc.partition("\n\nArgs:\n")
     assert text == load("memory").text

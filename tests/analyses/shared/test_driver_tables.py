@@ -26,7 +26,7 @@ PROBLEMS = pa.schema(columns_of(COLUMNS))
 @pytest.mark.parametrize(
     ("table", "columns"), [("findings", FindingRow.columns()), ("problems", COLUMNS)]
 )
-def test_a_table_has_a_type_for_each_column(table: str, columns: tuple[Column, ...]) -> None:
+def test_schema_has_a_type_for_each_column(table: str, columns: tuple[Column, ...]) -> None:
     schema = data_tables()[table].schema("nowhere", Options(), TableOptions())
     assert len(schema) == len(columns)
     (batch,) = run_batches(tasks(batch_specs(schema, columns, [{}])))
@@ -38,7 +38,7 @@ def tasks(specs: list[str]) -> list[pa.RecordBatch]:
     return [pa.RecordBatch.from_pydict({"task_id": list(range(len(specs))), "spec": specs})]
 
 
-def test_rows_are_cut_into_tasks_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_split_into_tasks_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_tables, "_ROWS", 3)
     rows = [{"problem": f"p{n}", "offset": n or None, "message": "m"} for n in range(7)]
     specs = batch_specs(PROBLEMS, COLUMNS, iter(rows))
@@ -50,17 +50,17 @@ def test_rows_are_cut_into_tasks_and_come_back(monkeypatch: pytest.MonkeyPatch) 
     assert {row["path"] for row in outcome} == {None}
 
 
-def test_without_rows_there_are_no_tasks() -> None:
+def test_no_rows_make_no_tasks() -> None:
     assert batch_specs(PROBLEMS, COLUMNS, []) == []
 
 
-def test_any_batch_may_be_a_task() -> None:
+def test_record_batch_as_a_task() -> None:
     batch = pa.RecordBatch.from_pydict({"a": [1, None], "b": [{"c": ["x"]}, {"c": None}]})
     (run_batch,) = run_batches(tasks([batch_spec(batch)]))
     assert run_batch.equals(batch)
 
 
-def test_rows_of_problems_fit_their_columns(tmp_path: Path) -> None:
+def test_problem_rows_fit_their_columns(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     rows = [values(problem_row(problem)) for problem in api.verify(str(path)).problems]

@@ -17,7 +17,7 @@ from tests.object_store import serve
 CASE = str(NEWEST / "agg_update" / "checkpoint")
 
 
-def test_a_report_of_one_checkpoint_has_its_row_and_sums() -> None:
+def test_estimate_of_one_checkpoint() -> None:
     report = api.audit(CASE, estimate=True, price={"get": "0.4"})
     (row,) = report.primary.rows
     assert (row["checkpoint"], row["gets"], row["files"]) == (CASE, 86, 86)
@@ -27,14 +27,14 @@ def test_a_report_of_one_checkpoint_has_its_row_and_sums() -> None:
     assert "estimated from listings" in report.notes[0]
 
 
-def test_cost_needs_a_price() -> None:
+def test_estimate_without_price_has_no_cost() -> None:
     report = api.audit(CASE, estimate=True)
     assert report.summary["dollars"] is None
     assert [row["dollars"] for row in report.primary.rows] == [None]
     assert report.notes[1] == "Without --price no cost is estimated."
 
 
-def test_no_file_is_read(tmp_path: Path) -> None:
+def test_estimate_reads_no_state_file(tmp_path: Path) -> None:
     copy = tmp_path / "checkpoint"
     shutil.copytree(CASE, copy)
     for file in copy.rglob("*.delta"):
@@ -43,7 +43,7 @@ def test_no_file_is_read(tmp_path: Path) -> None:
     assert row["files"] == 86
 
 
-def test_many_checkpoints_add_and_one_that_is_none_is_a_problem(tmp_path: Path) -> None:
+def test_estimate_of_many_checkpoints_sums_rows(tmp_path: Path) -> None:
     paths = [CASE, str(NEWEST / "join_left_outer" / "checkpoint"), str(tmp_path)]
     report = estimate_audits(paths, api.Options(), {})
     rows = list(report.primary.rows)
@@ -54,7 +54,7 @@ def test_many_checkpoints_add_and_one_that_is_none_is_a_problem(tmp_path: Path) 
     assert not report.complete
 
 
-def test_what_a_search_listed_is_listed_once(tmp_path: Path) -> None:
+def test_estimate_lists_each_folder_once(tmp_path: Path) -> None:
     for name in ("a", "b"):
         shutil.copytree(CASE, tmp_path / "all" / name)
     requests = serve(tmp_path)
@@ -67,17 +67,17 @@ def test_what_a_search_listed_is_listed_once(tmp_path: Path) -> None:
     assert requests.kinds["GET"] == summary["get_requests"]
 
 
-def test_one_that_is_none_alone_is_an_error(tmp_path: Path) -> None:
+def test_estimate_without_checkpoint_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NotACheckpointError):
         estimate_audits([str(tmp_path)], api.Options(), {})
 
 
-def test_a_price_that_is_none_is_an_error_of_the_api() -> None:
+def test_invalid_price_is_an_error() -> None:
     with pytest.raises(CheckpointError, match="got the price put=1"):
         api.audit(CASE, estimate=True, price={"put": "1"})
 
 
-def test_the_command_writes_one_document_about_all() -> None:
+def test_estimate_command_writes_one_document() -> None:
     done = run("audit", "--estimate", "-r", str(NEWEST), "--operator", "0", "-o", "json")
     json = done.json
     assert done.code == 0
@@ -93,7 +93,7 @@ def test_the_command_writes_one_document_about_all() -> None:
         (("--estimate", "--html", "x.html"), "got --html"),
     ],
 )
-def test_what_does_not_go_with_an_estimate_is_refused(
+def test_options_that_conflict_with_estimate_are_refused(
     options: tuple[str, ...], message: str
 ) -> None:
     done = run("audit", CASE, *options)

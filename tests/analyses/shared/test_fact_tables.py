@@ -70,7 +70,7 @@ def leftovers_of(run: Run, facts: Facts) -> list[Row]:
     return list(record_batch_of(schema, LeftoverRow.columns(), map(values, rows)).to_pylist())
 
 
-def test_partitions_tell_the_leftovers_that_all_of_them_together_have() -> None:
+def test_leftovers_by_partition_equal_those_of_all_partitions() -> None:
     result = 0
     for path in EVERY:
         run = Run.start(str(path), None)
@@ -86,7 +86,7 @@ def test_partitions_tell_the_leftovers_that_all_of_them_together_have() -> None:
     assert result > 1000
 
 
-def test_a_version_tells_its_facts_and_the_clocks_of_its_batch() -> None:
+def test_version_rows_have_facts_and_clocks() -> None:
     for case in ("fmgws_snapshots_cleaned", "join_left_outer"):
         run = Run.start(str(checkpoint_of(case)), None)
         facts = run.facts().versions
@@ -120,13 +120,13 @@ def key(store: Any) -> tuple[int, str, int]:
     return store.operator_id, store.store_name, store.partition_id
 
 
-def test_every_count_of_a_version_has_a_column() -> None:
+def test_every_version_count_has_a_column() -> None:
     names = [column.name for column in VERSIONS.columns]
     assert set(COUNTS) - set(names) == {"stores", "rebased", "empty_deltas"}
     assert len(set(names)) == len(names)
 
 
-def test_a_leftover_is_reported_once_by_the_clock_that_all_partitions_show() -> None:
+def test_leftover_clock_is_resolved_over_all_partitions() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     facts = run.facts(Request(leftover_limit=0))
     result = read(tasks_of(run, "leftovers", facts.resolution))
@@ -138,7 +138,7 @@ def test_a_leftover_is_reported_once_by_the_clock_that_all_partitions_show() -> 
     assert {(row["partition_id"], row["key_hex"]) for row in unknown} <= set(keys)
 
 
-def test_keys_are_redacted_where_they_are_read() -> None:
+def test_leftover_keys_are_redacted() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     resolution = run.facts().resolution
     plain = read(tasks_of(run, "leftovers", resolution))
@@ -160,7 +160,7 @@ def spoilt(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("table", HOME)
-def test_the_modes(spoilt: Path, table: str) -> None:
+def test_problem_modes_of_fact_tables(spoilt: Path, table: str) -> None:
     run = Run.start(str(spoilt), None)
     resolution = run.facts().resolution
     listed = (Problem("gap", "m", "p", store=StoreId(0, "s", 0)),)
@@ -183,7 +183,7 @@ def with_first(tasks: Sequence[FactTableTask], listed: tuple[Problem, ...]) -> l
     return [replace(tasks[0], listed=listed), *tasks[1:]]
 
 
-def test_text_keeps_a_task() -> None:
+def test_fact_table_task_json_round_trip() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     resolution = run.facts().resolution
     listed = (Problem("gap", "m", version=3),)

@@ -22,7 +22,7 @@ from tests.fixture_folder import NEWEST
 
 
 @pytest.mark.parametrize("case", ["agg_update", "wide_value", "wide_key", "join_left_outer"])
-def test_all_fields_together_are_sparks_rows_to_the_byte(case: str) -> None:
+def test_field_bytes_sum_to_the_bytes_of_spark_rows(case: str) -> None:
     recorded = truth(NEWEST / case)
     newest = recorded[max(recorded)]
     report = api.sizes(str(NEWEST / case / "checkpoint"), by="field")
@@ -33,7 +33,7 @@ def test_all_fields_together_are_sparks_rows_to_the_byte(case: str) -> None:
     assert report.summary["row_bytes"] == sum(row["bytes"] for row in rows)
 
 
-def test_strings_are_measured_and_padded() -> None:
+def test_string_field_bytes_and_padding() -> None:
     recorded = truth(NEWEST / "agg_update")
     users = [dict(row["k"])["user"] for row in recorded[max(recorded)]]
     report = api.sizes(str(NEWEST / "agg_update" / "checkpoint"), by="field")
@@ -43,7 +43,7 @@ def test_strings_are_measured_and_padded() -> None:
     assert user["word_bytes"] == 8 * len(users)
 
 
-def test_fields_of_the_same_name_stay_apart() -> None:
+def test_fields_of_the_same_name_are_distinguished() -> None:
     report = api.sizes(str(NEWEST / "wide_value" / "checkpoint"), by="field")
     names = [row["field"] for row in report.primary.rows if row["row"] == "value"]
     assert len(names) == len(set(names))
@@ -51,7 +51,7 @@ def test_fields_of_the_same_name_stay_apart() -> None:
 
 
 @pytest.mark.parametrize("case", ["join_left_outer", "rocksdb_join_left_outer_v4"])
-def test_stores_keep_their_order_and_empty_ones_are_left_out(case: str) -> None:
+def test_stores_keep_their_order_without_empty_stores(case: str) -> None:
     checkpoint = open_checkpoint(str(NEWEST / case / "checkpoint"))
     there = checkpoint.operators[0].schemas
     stores = [name for name in (*COUNT_STORES, *VALUE_STORES) if name in there]
@@ -68,7 +68,7 @@ def test_stores_keep_their_order_and_empty_ones_are_left_out(case: str) -> None:
     assert list(dict.fromkeys(row["store_name"] for row in rows)) == order
 
 
-def test_a_version_that_cannot_be_made_is_one_problem(tmp_path: Path) -> None:
+def test_unrestorable_version_is_one_problem(tmp_path: Path) -> None:
     root = copy_of("agg_update", tmp_path)
     (root / "state/0/1/10.delta").unlink()
     path = str(root)
@@ -79,7 +79,7 @@ def test_a_version_that_cannot_be_made_is_one_problem(tmp_path: Path) -> None:
     assert api.sizes(path, by="field").summary["row_bytes"] == report.summary["row_bytes"] > 0
 
 
-def test_fields_in_a_struct_have_lines_of_their_own() -> None:
+def test_nested_fields_have_rows() -> None:
     path = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
     states = [row["value"]["groupState"] for row in api.rows(path).primary.rows]
     users = [state["user"] for state in states if state is not None]

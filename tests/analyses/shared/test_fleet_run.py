@@ -26,24 +26,26 @@ PATHS = [str(checkpoint_of(case)) for case in ("agg_update", "agg_v1", "agg_appe
     ("paths", "recursive", "several_values"),
     [(["a"], False, False), (["a"], True, True), (["a*"], False, True), (["a", "b"], False, True)],
 )
-def test_what_means_many(paths: list[str], recursive: bool, several_values: bool) -> None:
+def test_paths_that_mean_many_checkpoints(
+    paths: list[str], recursive: bool, several_values: bool
+) -> None:
     assert means_many(paths, recursive=recursive) is several_values
 
 
-def test_each_place_is_found_once() -> None:
+def test_repeated_path_is_found_once() -> None:
     result = find_all(
         [PATHS[0], f"{PATHS[0]}/", str(NEWEST / "agg_u*/*")], Options(), recursive=False
     )
     assert [location.path for location in result] == [PATHS[0]]
 
 
-def test_one_place_in_two_spellings_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_in_two_spellings_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkpoint_of("agg_append").parent)
     result = find_all(["checkpoint", "./*"], Options(), recursive=False)
     assert [location.path for location in result] == ["checkpoint"]
 
 
-def test_a_place_that_cannot_be_searched_is_a_failure() -> None:
+def test_unsearchable_path_is_a_failure() -> None:
     places = find_all(["unheard-of://x/*", "s3://buck*/y"], Options(), recursive=False)
     assert [type(location.error) for location in places] == [EngineError, NotACheckpointError]
     spark = Options(engine=EngineOptions(LOCAL, io=HADOOP))
@@ -51,7 +53,7 @@ def test_a_place_that_cannot_be_searched_is_a_failure() -> None:
         list(find_all(["/x/*"], spark, recursive=False))
 
 
-def test_so_many_run_at_the_same_time_and_no_more() -> None:
+def test_at_once_limits_concurrent_runs() -> None:
     running, highest = 0, 0
     lock, two = threading.Lock(), threading.Event()
 
@@ -72,7 +74,7 @@ def test_so_many_run_at_the_same_time_and_no_more() -> None:
     assert highest == 2
 
 
-def test_what_fails_is_an_outcome(tmp_path: Path) -> None:
+def test_failed_run_is_an_outcome(tmp_path: Path) -> None:
     def make(run: Opened) -> int:
         if run.checkpoint.root == PATHS[1]:
             raise ZeroDivisionError
@@ -91,7 +93,7 @@ def test_what_fails_is_an_outcome(tmp_path: Path) -> None:
     assert outcomes[PATHS[2]].result == 10
 
 
-def test_an_interrupt_is_not_one_checkpoints_failure() -> None:
+def test_interrupt_ends_all_runs() -> None:
     def make(_run: Opened) -> int:
         raise KeyboardInterrupt
 
@@ -99,7 +101,7 @@ def test_an_interrupt_is_not_one_checkpoints_failure() -> None:
         list(run_all(map(Found, PATHS), Options(), make))
 
 
-def test_progress_counts_checkpoints() -> None:
+def test_fleet_progress_counts_checkpoints() -> None:
     measures: list[Callable[[], Measure]] = []
 
     def watch(measure: Callable[[], Measure]) -> AbstractContextManager[None]:

@@ -48,7 +48,7 @@ def ids(batches: Iterator[BatchSeen]) -> list[int]:
     return [seen.batch_id for seen in batches]
 
 
-def test_it_begins_with_the_newest_batch_and_sees_each_that_follows_once(query: Growing) -> None:
+def test_watch_yields_each_new_batch_once(query: Growing) -> None:
     followed = Following(str(query.root), Options())
     assert ids(followed.look()) == [2]
     assert ids(followed.look()) == []
@@ -61,14 +61,14 @@ def test_it_begins_with_the_newest_batch_and_sees_each_that_follows_once(query: 
 
 
 @pytest.mark.parametrize(("last", "first"), [(0, []), (2, [1, 2]), (99, [0, 1, 2])])
-def test_as_many_earlier_batches_as_one_wants(query: Growing, last: int, first: list[int]) -> None:
+def test_watch_starts_with_last_batches(query: Growing, last: int, first: list[int]) -> None:
     followed = Following(str(query.root), Options(), last)
     assert ids(followed.look()) == first
     query.run(3)
     assert ids(followed.look()) == [3]
 
 
-def test_rows_are_those_of_each_batch(query: Growing) -> None:
+def test_watch_counts_rows_of_each_batch(query: Growing) -> None:
     followed = Following(str(query.root), Options(), 99)
     assert [rows(seen) for seen in followed.look()] == [9, 17, 25]
     query.run(3)
@@ -76,7 +76,7 @@ def test_rows_are_those_of_each_batch(query: Growing) -> None:
     assert [rows(seen) for seen in followed.look()] == [33, 41]
 
 
-def test_a_batch_counts_when_it_is_committed(query: Growing) -> None:
+def test_watch_waits_for_the_commit(query: Growing) -> None:
     followed = Following(str(query.root), Options())
     assert ids(followed.look()) == [2]
     query.plan(3)
@@ -90,7 +90,7 @@ def test_a_batch_counts_when_it_is_committed(query: Growing) -> None:
     assert (seen.batch_id, rows(seen), seen.run.problems(seen.facts)) == (3, 33, ())
 
 
-def test_only_new_files_are_opened(query: Growing, opened: list[str]) -> None:
+def test_watch_opens_only_new_files(query: Growing, opened: list[str]) -> None:
     followed = Following(str(query.root), Options())
     list(followed.look())
     assert {"metadata", "offsets/0", "commits/2", "state/0/1/1.delta"} <= set(opened)
@@ -103,7 +103,7 @@ def test_only_new_files_are_opened(query: Growing, opened: list[str]) -> None:
     assert sorted(opened) == ["commits/3", "offsets/3", "state/0/0/4.delta", "state/0/1/4.delta"]
 
 
-def test_files_that_the_query_cleans_up_do_no_harm(query: Growing) -> None:
+def test_watch_after_cleanup_by_the_query(query: Growing) -> None:
     followed = Following(str(query.root), Options())
     for batch in range(3, 12):
         query.run(batch)
@@ -119,7 +119,7 @@ def test_files_that_the_query_cleans_up_do_no_harm(query: Growing) -> None:
     assert sum(total.fact.rows for total in seen.facts.totals) == 72
 
 
-def test_a_query_that_is_set_back_is_followed_again(query: Growing) -> None:
+def test_watch_after_reset_to_an_earlier_batch(query: Growing) -> None:
     for batch in (3, 4):
         query.run(batch)
     followed = Following(str(query.root), Options())
@@ -138,7 +138,7 @@ def test_a_query_that_is_set_back_is_followed_again(query: Growing) -> None:
     assert (seen.batch_id, rows(seen), seen.notes) == (4, 41, ())
 
 
-def test_another_query_in_the_same_place_is_begun_anew(query: Growing) -> None:
+def test_watch_after_replacement_by_another_query(query: Growing) -> None:
     followed = Following(str(query.root), Options())
     list(followed.look())
     was = json.loads((query.root / "metadata").read_text())["id"]
@@ -152,7 +152,7 @@ def test_another_query_in_the_same_place_is_begun_anew(query: Growing) -> None:
     assert seen.notes == (f"the checkpoint now belongs to another query: {another}, it was {was}",)
 
 
-def test_a_checkpoint_that_goes_ends_it(query: Growing) -> None:
+def test_watch_of_a_deleted_checkpoint_is_an_error(query: Growing) -> None:
     followed = Following(str(query.root), Options())
     list(followed.look())
     shutil.rmtree(query.root)
@@ -160,7 +160,7 @@ def test_a_checkpoint_that_goes_ends_it(query: Growing) -> None:
         list(followed.batches(Pace(0.01)))
 
 
-def test_a_storage_that_does_not_answer_is_asked_again(
+def test_watch_retries_after_storage_timeout(
     query: Growing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     followed = Following(str(query.root), Options())
@@ -181,9 +181,7 @@ def test_a_storage_that_does_not_answer_is_asked_again(
     assert seen.notes[0].endswith("timed out")
 
 
-def test_a_storage_that_never_answers_is_an_error(
-    query: Growing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watch_gives_up_on_silent_storage(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
     followed = Following(str(query.root), Options())
 
     def refused(*_: Any) -> Any:
@@ -194,7 +192,7 @@ def test_a_storage_that_never_answers_is_an_error(
         list(followed.batches(Pace(0.001)))
 
 
-def test_a_failure_of_the_last_attempt_is_an_error(
+def test_watch_failure_at_its_end_is_an_error(
     query: Growing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     followed = Following(str(query.root), Options())
@@ -208,7 +206,7 @@ def test_a_failure_of_the_last_attempt_is_an_error(
         list(followed.batches(Pace(0.001, ends=0)))
 
 
-def test_a_part_is_followed_alone(query: Growing, opened: list[str]) -> None:
+def test_watch_of_one_partition(query: Growing, opened: list[str]) -> None:
     followed = Following(str(query.root), Options(partition_id=1))
     (seen,) = followed.look()
     assert {store.partition_id for store, _ in seen.facts.versions} == {1}
@@ -220,9 +218,7 @@ def test_a_part_is_followed_alone(query: Growing, opened: list[str]) -> None:
 # --- pace ------------------------------------------------------------------------------------
 
 
-def test_batches_come_as_they_are_committed(
-    query: Growing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_watch_pace_between_batches(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
     def committing(seconds: float) -> None:
@@ -235,13 +231,13 @@ def test_batches_come_as_they_are_committed(
     assert waits == [7] * 6
 
 
-def test_a_batch_that_is_past_ends_at_once(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_until_a_past_batch_ends(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(following, "sleep")
     assert ids(Following(str(query.root), Options()).batches(Pace(7, until=1))) == [2]
     assert ids(Following(str(query.root), Options(), 0).batches(Pace(7, until=2))) == []
 
 
-def test_time_ends_it_too(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_ends_at_its_deadline(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     waits: list[float] = []
 

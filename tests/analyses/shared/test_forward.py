@@ -35,7 +35,7 @@ def batches(case: str) -> dict[int, dict[str, Any]]:
 @pytest.mark.parametrize(
     "case", ["agg_update", "agg_append", "dedup_event_time", "session_window", "agg_two_watermarks"]
 )
-def test_what_was_to_expire_is_what_the_next_batch_removed(case: str) -> None:
+def test_expiring_rows_equal_removals_of_the_next_batch(case: str) -> None:
     after = batches(case)
     compared = 0
     for batch in sorted(after)[1:-1]:
@@ -63,7 +63,7 @@ def test_what_was_to_expire_is_what_the_next_batch_removed(case: str) -> None:
 @pytest.mark.parametrize(
     "case", ["agg_update", "fmgws_event_ignore", "join_left_outer", "dedup_no_watermark"]
 )
-def test_every_row_has_one_fate(case: str) -> None:
+def test_every_row_has_one_fate_in_the_expiring_table(case: str) -> None:
     stores: dict[str, int] = {}
     for row in forward(case):
         stores[row["store_name"]] = stores.get(row["store_name"], 0) + row["rows"]
@@ -71,7 +71,7 @@ def test_every_row_has_one_fate(case: str) -> None:
     assert stores == {row["store_name"]: row["rows"] for row in report.primary.rows}
 
 
-def test_what_is_left_goes_down_to_what_never_expires() -> None:
+def test_rows_left_decrease_to_rows_that_never_expire() -> None:
     rows = forward("fmgws_event_ignore")
     *sample, never = rows
     assert never["fate"] == "never"
@@ -85,20 +85,20 @@ def test_what_is_left_goes_down_to_what_never_expires() -> None:
     assert never["row_bytes"] == never["row_bytes_left"] == sample[-1]["row_bytes_left"]
 
 
-def test_what_has_expired_and_is_there_comes_first() -> None:
+def test_expired_rows_are_listed_first() -> None:
     first, *_ = forward("agg_complete")
     assert (first["fate"], first["clock"]) == ("expired", "watermark")
     assert "complete mode keeps every group" in first["why"]
 
 
-def test_a_store_without_a_rule_says_why() -> None:
+def test_store_without_expiry_rule_has_a_reason() -> None:
     assert {row["fate"] for row in forward("dedup_no_watermark")} == {"never"}
     unknown = forward("join_left_outer")
     assert {row["fate"] for row in unknown} == {"unknown"}
     assert all(row["why"] for row in unknown)
 
 
-def test_the_retention_of_a_join_moves_its_expiry() -> None:
+def test_join_retention_option_shifts_expiry() -> None:
     rows = {
         hours: [
             row["expires_from_ms"]
@@ -112,7 +112,7 @@ def test_the_retention_of_a_join_moves_its_expiry() -> None:
 
 
 @pytest.mark.parametrize("case", ["join_time_key", "join_window_key"])
-def test_a_join_whose_rows_show_that_they_go_by_a_time_in_the_key(case: str) -> None:
+def test_join_with_a_time_in_the_key_expires(case: str) -> None:
     rows = [row for row in forward(case) if row["store_name"].endswith("ToValue")]
     timed = [row for row in rows if row["fate"] == "expires"]
     report = api.timeline(str(checkpoint_of(case)))
@@ -120,7 +120,7 @@ def test_a_join_whose_rows_show_that_they_go_by_a_time_in_the_key(case: str) -> 
     assert all(row["expires_from_ms"] > report.summary["watermark_ms"] - 1000 for row in timed)
 
 
-def test_timers_are_listed_by_the_clock_that_the_user_names() -> None:
+def test_timers_follow_the_clock_of_the_timeout_kind() -> None:
     kind = TimeoutKind.PROCESSING_TIME
     rows = forward("fmgws_event_ignore", timeout_kind=kind)
     assert {row["clock"] for row in rows} == {"processing time"}
@@ -131,21 +131,21 @@ def test_timers_are_listed_by_the_clock_that_the_user_names() -> None:
     ("hours", "width"),
     [(0, Width.SECOND), (1, Width.MINUTE), (2, Width.HOUR), (70, Width.HOUR), (200, Width.DAY)],
 )
-def test_the_width_follows_the_span(hours: int, width: Width) -> None:
+def test_interval_width_follows_the_time_span(hours: int, width: Width) -> None:
     # A row each half second of the first second, and of the last.
     seconds = (0, 1, 3600 * hours)
     expiring = Expiring(rows=Counter(dict.fromkeys(seconds, 1)), bytes=Counter({0: 1}))
     assert readable(expiring).width is width
 
 
-def test_one_wrong_clock_does_not_coarsen_all_others() -> None:
+def test_one_outlier_time_keeps_the_interval_width() -> None:
     usual = dict.fromkeys(range(0, 24 * 3600, 600), 5)
     result = readable(Expiring(rows=Counter(usual | {10**12: 1}), bytes=Counter()))
     assert result.width is Width.HOUR
     assert len(result.rows) == 25
 
 
-def test_hostile_clocks_make_few_lines() -> None:
+def test_extreme_times_make_few_rows() -> None:
     times = {n * 10**13: 1 for n in range(-500, 500)}
     result = readable(Expiring(rows=Counter(times), bytes=Counter()))
     assert sum(result.rows.values()) == 1000
@@ -153,7 +153,7 @@ def test_hostile_clocks_make_few_lines() -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html", "json", "csv", "ndjson"])
-def test_hostile_clocks_are_shown_in_every_form(form: str) -> None:
+def test_extreme_times_in_every_output_form(form: str) -> None:
     ends = (-(1 << 63), -1, 0, (1 << 63) - 1)
     expiring = Expiring(width=Width.ALL, rows=Counter({t // Width.ALL: 1 for t in ends}))
     rule = StoreRule(never="unused")
@@ -165,7 +165,7 @@ def test_hostile_clocks_are_shown_in_every_form(form: str) -> None:
     assert report.to_arrow().num_rows == len(rows)
 
 
-def test_the_page_of_an_audit_shows_it() -> None:
+def test_audit_page_has_the_expiring_table() -> None:
     page = api.audit(str(checkpoint_of("agg_update")), page=True).page
     assert page is not None
     (table,) = (

@@ -18,7 +18,7 @@ from tests.cli.support import checkpoint_of
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
 
 
-def test_the_api_has_gates_too(tmp_path: Path) -> None:
+def test_gates_and_baseline_through_the_api(tmp_path: Path) -> None:
     report = api.audit(LEAK, maximum={"state.rows": "1", "leftovers.ratio": "90%"})
     assert [(gate.metric.name, gate.passed) for gate in report.gates] == [
         ("state.rows", Passed.EXCEEDED),
@@ -34,7 +34,7 @@ def test_the_api_has_gates_too(tmp_path: Path) -> None:
     assert not same.fails
 
 
-def test_what_is_unknown_exceeds_nothing() -> None:
+def test_unknown_metric_exceeds_no_maximum() -> None:
     result = AuditCriteria.parse({"heap.bytes": "1"}, None, "10%")
     report = api.audit(LEAK)
     unknown = result.apply(type(report)("audit", "/ck", {}, report.tables))
@@ -42,7 +42,7 @@ def test_what_is_unknown_exceeds_nothing() -> None:
     assert not unknown.fails
 
 
-def test_an_incomplete_baseline_is_said(tmp_path: Path) -> None:
+def test_comparison_title_names_an_incomplete_baseline(tmp_path: Path) -> None:
     old = tmp_path / "old.json"
     document = json.loads("".join(render(api.audit(LEAK), "json")))
     old.write_text(json.dumps(document | {"complete": False}))
@@ -55,7 +55,7 @@ def test_an_incomplete_baseline_is_said(tmp_path: Path) -> None:
     ("maximum", "baseline", "tolerance"),
     [({"x": "1"}, None, "10%"), ({}, "/nowhere", "10%"), ({}, None, "-")],
 )
-def test_options_that_cannot_be_are_an_error_before_anything_is_read(
+def test_invalid_gate_options_are_refused_before_reading(
     maximum: dict[str, str | float], baseline: str | None, tolerance: str
 ) -> None:
     parsed = {"max": maximum, "baseline": baseline, "tolerance": tolerance}

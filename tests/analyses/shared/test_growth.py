@@ -39,7 +39,7 @@ def by_spark(case: str) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("case", ["dedup_no_watermark", "agg_update", "trouble_kept_timeouts"])
-def test_what_came_and_went_is_what_spark_counted(case: str) -> None:
+def test_new_and_removed_rows_per_hour_equal_spark_progress(case: str) -> None:
     result, messages = certain(checkpoint_of(case)), by_spark(case)
     assert result.since_batch == 0
     clocks = [
@@ -54,7 +54,7 @@ def test_what_came_and_went_is_what_spark_counted(case: str) -> None:
     )
 
 
-def test_all_stores_of_a_join_grow_together() -> None:
+def test_growth_of_a_join_sums_its_stores() -> None:
     path = checkpoint_of("trouble_join_without_range")
     result = certain(path)
     rows = list(api.arrow_table(api.timeline(str(path)), "growth").to_pylist())
@@ -68,7 +68,7 @@ def test_all_stores_of_a_join_grow_together() -> None:
     )
 
 
-def test_timers_and_what_counts_other_rows_are_no_keys() -> None:
+def test_growth_excludes_timers_and_count_rows() -> None:
     path = checkpoint_of("rocksdb_tws_event")
     actual, rows = certain(path), api.timeline(str(path)).primary.rows
     (first, *_, last) = sorted({row["batch_timestamp_ms"] for row in rows})
@@ -86,7 +86,7 @@ def test_timers_and_what_counts_other_rows_are_no_keys() -> None:
     assert options == pytest.approx(result[last] - result[first])
 
 
-def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
+def test_growth_of_a_steady_state_is_not_positive() -> None:
     path = checkpoint_of("healthy_skew")
     result = certain(path)
     assert (result.judged, result.growing) == (True, False)
@@ -99,7 +99,7 @@ def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
     assert max(row["bytes_per_hour"] for row in growths) <= 0
 
 
-def test_keys_that_stay_are_information_where_the_store_does_not_grow() -> None:
+def test_never_removed_keys_are_info_if_the_store_does_not_grow() -> None:
     stay = [
         finding
         for finding in api.audit(str(checkpoint_of("fmgws_timer_only"))).findings
@@ -110,23 +110,23 @@ def test_keys_that_stay_are_information_where_the_store_does_not_grow() -> None:
     assert all("the store does not grow" in finding.cause for finding in stay)
 
 
-def test_versions_that_some_partition_cannot_restore_are_no_growth() -> None:
+def test_growth_skips_versions_that_a_partition_cannot_restore() -> None:
     result = certain(checkpoint_of("snapshots_cleaned"))
     # Batch 10 is the oldest whose clock the offset log still has.
     assert (result.since_batch, result.since_oldest, result.growing) == (10, True, False)
     assert result.removed_rows_per_hour is not None
 
 
-def test_one_batch_has_no_growth() -> None:
+def test_growth_of_one_batch_is_none() -> None:
     assert growth(Path(checkpoint_of("agg_update"), "state/0/0/1.delta")) is None
 
 
-def test_a_few_batches_tell_no_trend() -> None:
+def test_growth_of_few_batches_is_not_judged() -> None:
     result = certain(Path(checkpoint_of("dedup_no_watermark"), "state/0/0/3.delta"))
     assert (result.versions, result.judged, result.growing) == (3, False, False)
 
 
-def test_a_single_snapshot_with_a_clock_has_no_growth(tmp_path: Path) -> None:
+def test_growth_of_a_single_snapshot_is_none(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("snapshots_cleaned"), root)
     for delta in root.glob("state/*/*/*.delta"):
@@ -136,7 +136,7 @@ def test_a_single_snapshot_with_a_clock_has_no_growth(tmp_path: Path) -> None:
     assert growth(root) is None
 
 
-def test_the_lines_of_all_sizes_begin_where_the_bytes_begin_to_grow() -> None:
+def test_growth_lines_start_where_bytes_start_to_grow() -> None:
     sizes = [100, 102, 99, 101, 100, 150, 200, 250, 300, 350]
     points = [Point(i + 1, 60_000 * i, n, 10 * n, 30 * n, None, None) for i, n in enumerate(sizes)]
     result = growth_of(points)
@@ -148,7 +148,7 @@ def test_the_lines_of_all_sizes_begin_where_the_bytes_begin_to_grow() -> None:
 
 
 @pytest.mark.parametrize("case", ["session_window", "join_left_outer", "trouble_kept_timeouts"])
-def test_partitions_that_are_added_up_on_the_way_grow_alike(
+def test_growth_of_partitions_that_are_summed_early(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = checkpoint_of(case)
@@ -171,16 +171,14 @@ def points(times_ms: range) -> list[Point]:
         (range(0, 80_000, 10_000), True),
     ],
 )
-def test_few_batches_and_seconds_say_nothing_about_an_hour(
-    times_ms: range, *, judged: bool
-) -> None:
+def test_growth_needs_enough_batches_and_seconds(times_ms: range, *, judged: bool) -> None:
     result = growth_of(points(times_ms))
     assert result is not None
     assert (result.bytes.judged, result.bytes.growing) == (judged, judged)
 
 
 @pytest.mark.parametrize("case", sorted(path.parent.name for path in NEWEST.glob("*/checkpoint")))
-def test_an_audit_and_a_timeline_judge_growth_alike(case: str) -> None:
+def test_audit_and_timeline_judge_growth_alike(case: str) -> None:
     """All stores together go up in a timeline only where the audit says that they do."""
     path = checkpoint_of(case)
     result, messages = growth(path), api.timeline(str(path), capacity=1 << 40)

@@ -31,12 +31,12 @@ def bytes_in(*folders: Path) -> int:
     )
 
 
-def test_the_whole_is_no_part() -> None:
+def test_whole_checkpoint_is_no_part() -> None:
     assert part_of(JOIN) is None
     assert part_of(JOIN / "state") is None
 
 
-def test_a_partition_has_all_its_stores() -> None:
+def test_part_of_a_partition() -> None:
     part = part_of(JOIN / "state/0/1")
     assert part is not None
     assert (part.operator_id, part.store_name, part.partition_id) == (0, None, 1)
@@ -46,11 +46,11 @@ def test_a_partition_has_all_its_stores() -> None:
     assert part.of_file_bytes == bytes_in(JOIN / "state")
 
 
-def test_options_select_as_the_path_does() -> None:
+def test_options_select_the_same_part_as_a_path() -> None:
     assert part_of(JOIN, operator_id=0, partition_id=1) == part_of(JOIN / "state/0/1")
 
 
-def test_a_store_lies_in_every_partition() -> None:
+def test_part_of_a_store() -> None:
     part = part_of(JOIN, store_name="left-keyToNumValues")
     assert part is not None
     assert (part.stores, part.of_stores, part.partitions, part.of_partitions) == (1, 4, 2, 2)
@@ -58,7 +58,7 @@ def test_a_store_lies_in_every_partition() -> None:
     assert part.file_bytes == bytes_in(*folders)
 
 
-def test_an_operator_has_its_own_partitions() -> None:
+def test_part_of_an_operator() -> None:
     path = checkpoint_of("agg_after_dedup")
     part = part_of(path / "state/1")
     assert part is not None
@@ -67,7 +67,7 @@ def test_an_operator_has_its_own_partitions() -> None:
     assert part.file_bytes == bytes_in(path / "state/1")
 
 
-def test_a_file_says_which_version_it_judges() -> None:
+def test_part_of_a_file_names_its_version() -> None:
     path = checkpoint_of("fmgws_event_ignore") / "state/0/1/7.delta"
     part = part_of(path)
     assert part is not None
@@ -76,7 +76,7 @@ def test_a_file_says_which_version_it_judges() -> None:
     assert "at state version 7 (batch 6) of the file named" in " ".join(outcome.out.split())
 
 
-def test_forms_without_a_header_say_it_beside_the_data() -> None:
+def test_part_note_of_csv_and_ndjson() -> None:
     path = checkpoint_of("fmgws_event_ignore") / "state/0/1"
     for output in ("ndjson", "csv"):
         assert run("sizes", path, "-o", output).err.startswith("note: This is a part of the check")
@@ -84,7 +84,7 @@ def test_forms_without_a_header_say_it_beside_the_data() -> None:
 
 
 @pytest.mark.parametrize("command", OF_STATE)
-def test_every_command_calls_a_part_a_part(command: str) -> None:
+def test_every_command_reports_its_part(command: str) -> None:
     path = checkpoint_of("fmgws_event_ignore")
     for arguments in ((path / "state/0/1",), (path, "--operator", "0", "--partition", "1")):
         outcome = run(command, *arguments)
@@ -96,7 +96,7 @@ def test_every_command_calls_a_part_a_part(command: str) -> None:
     assert run(command, path, "-o", "json").json["part"] is None
 
 
-def test_the_head_names_version_and_clocks() -> None:
+def test_report_head_has_version_and_clocks() -> None:
     path = str(checkpoint_of("agg_update"))
     head = Subject(open_checkpoint(path), 4).head
     assert head == {
@@ -110,18 +110,18 @@ def test_the_head_names_version_and_clocks() -> None:
     }
 
 
-def test_a_watermark_of_zero_is_none_yet() -> None:
+def test_watermark_of_zero_is_none() -> None:
     assert (
         Subject(open_checkpoint(str(checkpoint_of("agg_update"))), 1).head["watermark_ms"] is None
     )
 
 
-def test_the_empty_version_has_no_batch() -> None:
+def test_version_0_has_no_batch() -> None:
     head = Subject(open_checkpoint(str(checkpoint_of("agg_update"))), 0).head
     assert (head["batch_id"], head["committed"]) == (None, False)
 
 
-def test_where_no_log_of_commits_says_it_it_is_unknown(tmp_path: Path) -> None:
+def test_committed_is_unknown_without_a_commit_log(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     shutil.rmtree(path / "commits")
     checkpoint = open_checkpoint(str(path))
@@ -135,7 +135,7 @@ LEAKED = {"key": '{"value": "lapsed-004"}'}
 
 
 @pytest.mark.parametrize("chosen", [{}, LEAKED])
-def test_leftovers_of_a_key_are_judged_by_the_thresholds_of_the_user(
+def test_leftover_findings_follow_user_thresholds(
     chosen: dict[str, str],
 ) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
@@ -151,7 +151,7 @@ def test_leftovers_of_a_key_are_judged_by_the_thresholds_of_the_user(
 
 
 @pytest.mark.parametrize("chosen", [{}, LEAKED])
-def test_leftovers_of_a_key_say_of_which_part_they_are(chosen: dict[str, str]) -> None:
+def test_leftovers_report_has_its_part(chosen: dict[str, str]) -> None:
     path = checkpoint_of("fmgws_event_ignore")
     options = api.Options(partition_id=0, **chosen)  # type: ignore[arg-type]
     assert api.leftovers(str(path), options).part == part_of(path, partition_id=0)

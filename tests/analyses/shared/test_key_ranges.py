@@ -61,7 +61,7 @@ def test_small_partitions_are_not_split() -> None:
     assert ranges_for_cores([], 4) == []
 
 
-def test_a_large_one_is_split_for_idle_cores() -> None:
+def test_large_partition_is_split_for_idle_cores() -> None:
     large = of_bytes(4 * SPLIT_BYTES)
     assert ranges_for_cores([large], 1) == [1]
     assert ranges_for_cores([large], 4) == [4]
@@ -70,12 +70,12 @@ def test_a_large_one_is_split_for_idle_cores() -> None:
     assert ranges_for_cores([large, of_bytes(1)], 2) == [2, 1]
 
 
-def test_a_partition_a_little_larger_than_its_share_is_read_once() -> None:
+def test_partition_slightly_above_its_share_is_not_split() -> None:
     first, second = of_bytes(4 * SPLIT_BYTES), of_bytes(4 * SPLIT_BYTES + 1000)
     assert ranges_for_cores([first, second], 2) == [1, 1]
 
 
-def test_a_large_one_that_is_alone_gets_a_thread_to_decode() -> None:
+def test_large_partition_is_decoded_ahead_on_an_idle_core() -> None:
     large = of_bytes(AHEAD_BYTES)
 
     def ahead(sample: list[Task], cores: int) -> list[bool]:
@@ -89,7 +89,7 @@ def test_a_large_one_that_is_alone_gets_a_thread_to_decode() -> None:
     assert ahead(tasks(), 64) == [False] * len(tasks())
 
 
-def test_on_a_cluster_by_bytes_alone() -> None:
+def test_ranges_on_a_cluster_follow_bytes() -> None:
     assert ranges_for_cores([of_bytes(CLUSTER_BYTES), of_bytes(3 * CLUSTER_BYTES)], None) == [1, 3]
 
 
@@ -97,7 +97,7 @@ def test_timers_are_not_split_for_cores() -> None:
     assert ranges_for_cores([of_bytes(4 * SPLIT_BYTES, TIMERS)], 4) == [1]
 
 
-def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
+def test_ranges_for_memory_follow_sampled_records() -> None:
     task = replace(tasks()[0], request=Request())
     keys = key_ranges._most_keys(task, {})
     assert 20 < keys < 2000
@@ -125,7 +125,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
 
 
 @pytest.mark.parametrize("cores", [4, 8])
-def test_reports_do_not_depend_on_how_many_cores_there_are(cores: int, made: mock.Mock) -> None:
+def test_report_is_equal_on_any_number_of_cores(cores: int, made: mock.Mock) -> None:
     """With few a second thread decodes, with many there are ranges too."""
     expected = report(AGG, [], workers=1)
     assert not made.called
@@ -140,9 +140,7 @@ def test_reports_do_not_depend_on_how_many_cores_there_are(cores: int, made: moc
         *("tws_event", "tws_undeclared", "tws_processing_avro", "tws_processing_snapshots"),
     ],
 )
-def test_stores_that_share_files_are_decoded_by_a_thread_of_their_own(
-    name: str, made: mock.Mock
-) -> None:
+def test_column_families_are_decoded_ahead(name: str, made: mock.Mock) -> None:
     path = str(NEWEST / f"rocksdb_{name}" / "checkpoint")
     expected = report(path, [], workers=1)
     assert not made.called
@@ -150,9 +148,7 @@ def test_stores_that_share_files_are_decoded_by_a_thread_of_their_own(
     assert made.called
 
 
-def test_a_file_that_cannot_be_read_is_the_same_problem_on_many_cores(
-    made: mock.Mock, tmp_path: Path
-) -> None:
+def test_unreadable_file_is_the_same_problem_on_many_cores(made: mock.Mock, tmp_path: Path) -> None:
     """It is one of each store that shares it; what stood before is not in the report."""
     shutil.copytree(NEWEST / "rocksdb_join_left_outer_v3" / "checkpoint", tmp_path / "c")
     file = max((tmp_path / "c" / "state" / "0" / "0").glob("5*.changelog"))
@@ -195,7 +191,7 @@ SOME_VALUE = {
 
 @pytest.mark.parametrize("command", ["rows", "diff", "history"])
 @pytest.mark.parametrize("name", SOME_VALUE)
-def test_neither_a_memory_limit_nor_a_second_core_changes_rows(
+def test_rows_are_equal_with_memory_limit_and_second_core(
     name: str, command: str, made: mock.Mock
 ) -> None:
     messages: list[str] = []
@@ -212,7 +208,7 @@ def test_neither_a_memory_limit_nor_a_second_core_changes_rows(
     assert in_passes(messages)
 
 
-def test_rows_of_one_key_are_read_in_one_pass() -> None:
+def test_rows_of_one_key_need_one_pass() -> None:
     messages: list[str] = []
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         result = of_rows(
@@ -222,7 +218,7 @@ def test_rows_of_one_key_are_read_in_one_pass() -> None:
     assert not in_passes(messages)
 
 
-def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path) -> None:
+def test_diff_of_other_partitions_in_passes(tmp_path: Path) -> None:
     """A unit of several partitions takes the passes of all of them together."""
     old, new = NEWEST / "agg_update" / "checkpoint", tmp_path / "new"
     shutil.copytree(old, new)
@@ -237,7 +233,7 @@ def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path
 
 
 @pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
-def test_a_memory_limit_changes_no_report(path: str) -> None:
+def test_report_is_equal_with_memory_limit(path: str) -> None:
     messages: list[str] = []
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         result = report(path, messages, memory_limit=300 << 20, workers=1)
@@ -250,7 +246,7 @@ def test_a_memory_limit_changes_no_report(path: str) -> None:
     )  # the slow kernel says so always
 
 
-def test_what_is_not_divided_is_read_whole_and_said() -> None:
+def test_indivisible_partitions_are_read_whole_with_a_message() -> None:
     messages: list[str] = []
     path = str(NEWEST / "rocksdb_tws_event" / "checkpoint")
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
@@ -260,7 +256,7 @@ def test_what_is_not_divided_is_read_whole_and_said() -> None:
     assert line.startswith("memory: 2 of 2 partitions are read whole, though ")
 
 
-def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
+def test_snapshot_row_count_from_metadata_or_tables() -> None:
     (task,) = tasks(ROCKS[1])
     ((store, reader),) = open_stores(task)
     rows = api.audit(ROCKS[1]).summary["rows"]
@@ -274,7 +270,7 @@ def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
 
 
 @pytest.mark.parametrize(("path", "remaining"), [(AGG, False), (ROCKS[1], True), (ROCKS[3], True)])
-def test_keys_that_are_kept_count_with_their_bytes(path: str, remaining: bool) -> None:
+def test_ranges_for_memory_count_bytes_of_kept_keys(path: str, remaining: bool) -> None:
     sample = [replace(task, request=Request()) for task in tasks(path)]
     for task in (task for task in sample if ranges_for_memory([task], 1) != [1]):
         lengths: list[int] = []
@@ -289,13 +285,13 @@ def test_keys_that_are_kept_count_with_their_bytes(path: str, remaining: bool) -
         assert of_keys == (keys * -(-sum(lengths) // len(lengths)) if remaining else 1)
 
 
-def test_too_small_a_limit_is_refused() -> None:
+def test_too_small_memory_limit_is_refused() -> None:
     with pytest.raises(EngineError, match="is too small, expected at least"):
         report(AGG, [], memory_limit=100 << 20)
 
 
 @pytest.mark.full
-def test_a_range_that_does_not_fit_is_a_problem() -> None:
+def test_range_above_the_memory_limit_is_a_problem() -> None:
     with mock.patch.object(key_ranges, "_key_memory", return_value=100):
         result = report(AGG, [], memory_limit=1 << 30)
     problems = result["problems"]

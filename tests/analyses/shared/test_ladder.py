@@ -9,7 +9,7 @@ from tests.cases import rocksdb_cases
 CASE = next(case for case in rocksdb_cases("4.3.0") if case.name == "rocksdb_session_window")
 
 
-def test_there_is_no_heap_and_every_number_is_counted() -> None:
+def test_memory_ladder_of_rocksdb_has_no_heap() -> None:
     report = api.memory(str(CASE / "checkpoint"))
     ladder, off_heap = report.tables
     assert off_heap.name == OffHeapRow.table_name
@@ -22,7 +22,7 @@ def test_there_is_no_heap_and_every_number_is_counted() -> None:
     assert sizes["rows"] == sizes["keys"] + sizes["values"] > 0
 
 
-def test_options_about_heaps_are_not_taken_in_silence() -> None:
+def test_heap_options_with_rocksdb_have_a_footnote() -> None:
     path = str(CASE / "checkpoint")
     assert len(api.memory(path).footnotes) == 1
     *_, last = api.memory(path, heap=1 << 30, jdk=21).footnotes

@@ -21,7 +21,7 @@ def found(**options: Any) -> list[Any]:
     return list(api.leftovers(LEAK, api.Options(**options)).primary.rows)
 
 
-def test_every_name_of_a_key_finds_its_leftover() -> None:
+def test_leftover_by_every_form_of_its_key() -> None:
     item = WHOLE[USER]
     hashed = list(api.leftovers(LEAK, api.Options(redact=api.Redact.HASH)).primary.rows)[USER]
     user = item["key"]["value"]
@@ -36,7 +36,7 @@ def test_every_name_of_a_key_finds_its_leftover() -> None:
     assert found(where=(f"value={user}",)) == [item]
 
 
-def test_a_value_finds_the_leftovers_whose_live_row_has_it() -> None:
+def test_leftovers_filtered_by_value() -> None:
     live = {
         row["key"]["value"]: row["value"]["groupState"]["lastSeenMs"]
         for row in api.rows(LEAK).primary.rows
@@ -49,7 +49,7 @@ def test_a_value_finds_the_leftovers_whose_live_row_has_it() -> None:
     assert found(where=pair) == [row for row in expected if row["key"]["value"] > "once-05"]
 
 
-def test_the_summary_counts_those_that_are_looked_for_and_all() -> None:
+def test_summary_counts_matching_and_all_leftovers() -> None:
     report = api.leftovers(LEAK, api.Options(where=("value>=once-01",)), limit=2)
     number = sum(row["key"]["value"] >= "once-01" for row in WHOLE)
     assert report.summary["leftovers"] == number
@@ -61,7 +61,7 @@ def test_the_summary_counts_those_that_are_looked_for_and_all() -> None:
     assert nothing.primary.empty == "none of the 68 leftovers is such a key"
 
 
-def test_undecided_keys_are_looked_for_too() -> None:
+def test_undecided_keys_are_filtered_too() -> None:
     path = str(checkpoint_of("fmgws_snapshots_cleaned"))
     tables = {table.name: list(table.rows) for table in api.leftovers(path).tables}
     item = tables["undecided_keys"][0]
@@ -69,7 +69,7 @@ def test_undecided_keys_are_looked_for_too() -> None:
     assert [row for t in report.tables if t.name == "undecided_keys" for row in t.rows] == [item]
 
 
-def test_the_table_of_spark_finds_the_same() -> None:
+def test_leftovers_table_is_filtered_alike() -> None:
     options = api.Options(where=("value.groupState.visits>=1",), key="value=once-010")
     plan = plan_table(LEAK, "leftovers", options, TableOptions())
     rows = [
@@ -85,6 +85,6 @@ def test_the_table_of_spark_finds_the_same() -> None:
         plan_table(LEAK, "versions", api.Options(key="value=a"), TableOptions())
 
 
-def test_a_field_that_is_not_there_is_refused() -> None:
+def test_unknown_key_field_is_refused() -> None:
     with pytest.raises(api.CheckpointError, match=r"no field 'valuex'; did you mean value\?"):
         found(key="valuex=a")

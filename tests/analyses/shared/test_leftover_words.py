@@ -72,7 +72,7 @@ CLOCKS = {
         ({"timeout_kind": PROCESSING, "clock_ms": 100, "threshold_ms": 130}, 130, None),
     ],
 )
-def test_the_threshold_is_that_of_the_clock_that_the_timer_followed(
+def test_threshold_follows_the_clock_of_the_timer(
     options: Row, threshold: int, reason: str | None
 ) -> None:
     after_switch = {"timeout_kind": EVENT, "by_either_clock": True, "threshold_ms": 9_500}
@@ -82,7 +82,7 @@ def test_the_threshold_is_that_of_the_clock_that_the_timer_followed(
     assert row.margin_ms == threshold - (row.clock_ms or 0)
 
 
-def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
+def test_leftover_row_columns() -> None:
     row = row_of()
     assert list(row) == [column.name for column in LeftoverRow.columns()]
     expected = {
@@ -116,12 +116,12 @@ def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
         ({"operator_id": 3}, {"operator_name": None, "key": None}),
     ],
 )
-def test_what_is_not_known_is_null(options: Row, expected: Row) -> None:
+def test_unknown_leftover_columns_are_null(options: Row, expected: Row) -> None:
     row = row_of(**options)
     assert {name: row[name] for name in expected} == expected
 
 
-def test_keys_of_several_stores_come_back_in_order() -> None:
+def test_keys_of_several_stores_keep_their_order() -> None:
     names = ["ann", "bob", "cid", "dan"]
     facts = [fact(key=user(name), operator_id=i % 2) for i, name in enumerate(names)]
     result = [row.key for row in words().rows(facts, LeftoverRow)]
@@ -129,7 +129,7 @@ def test_keys_of_several_stores_come_back_in_order() -> None:
 
 
 @pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
-def test_redacted_keys_are_not_shown(redact: Redact) -> None:
+def test_redacted_leftover_keys(redact: Redact) -> None:
     row = row_of(redact)
     assert "ann" not in str(row["key"])
     assert user("ann").hex() not in str(row)
@@ -137,7 +137,7 @@ def test_redacted_keys_are_not_shown(redact: Redact) -> None:
 
 
 @pytest.mark.parametrize("case", ["agg_append", "join_window_key"])
-def test_a_task_says_what_its_checkpoint_says(case: str) -> None:
+def test_leftover_rows_of_a_task_equal_those_of_the_checkpoint(case: str) -> None:
     checkpoint = open_checkpoint(str(checkpoint_of(case)))
     of_all = LeftoverWords.of(checkpoint, Redact.NONE)
     tasks = plan(checkpoint, checkpoint.newest_version)
@@ -155,7 +155,7 @@ def test_a_task_says_what_its_checkpoint_says(case: str) -> None:
     assert rows
 
 
-def test_a_store_without_a_schema_shows_its_keys_in_hex_only() -> None:
+def test_keys_without_schema_are_hex() -> None:
     path = checkpoint_of("agg_v1")
     (task, *_) = cases.tasks_of(path)
     (store,) = task.stores

@@ -21,7 +21,7 @@ def noted(text: str, keys: list[bytes | None]) -> list[str]:
     return notes[1:]
 
 
-def test_several_keys_are_said_once_with_their_hashes() -> None:
+def test_ambiguous_key_hash_is_noted_once() -> None:
     digit = HASHES[0][0]
     mine = [key for key, item in zip(KEYS, HASHES, strict=True) if item.startswith(digit)]
     (note,) = noted(f"sha256:{digit}", [None, *mine[:3]])
@@ -32,11 +32,11 @@ def test_several_keys_are_said_once_with_their_hashes() -> None:
     assert "and others" in note
 
 
-def test_one_key_is_what_was_asked_for_however_often_it_comes() -> None:
+def test_unambiguous_key_hash_has_no_note() -> None:
     assert noted(f"sha256:{HASHES[0][:16]}", [KEYS[0], KEYS[0], None]) == []
 
 
-def test_every_command_about_keys_says_so() -> None:
+def test_every_key_command_notes_an_ambiguous_hash() -> None:
     options = api.Options(key="sha256:2")
     for report in (
         api.rows(LEAK, options),

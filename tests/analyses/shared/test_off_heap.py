@@ -21,7 +21,7 @@ def kept(**options: Any) -> dict[str, tuple[int | None, int | None]]:
     return {row["kept"]: (row["most_bytes"], row["stores"]) for row in table.rows}
 
 
-def test_by_default_each_store_has_its_own() -> None:
+def test_default_rocksdb_memory_per_store() -> None:
     assert kept() == {
         "block cache": (2 * 8 * MB, 2),
         "write buffers": (2 * 2 * 64 * MB, 2),
@@ -29,7 +29,7 @@ def test_by_default_each_store_has_its_own() -> None:
     }
 
 
-def test_confs_set_other_limits() -> None:
+def test_rocksdb_confs_set_memory_limits() -> None:
     confs = {"writeBufferSizeMB": "16", f"{PREFIX}maxWriteBufferNumber": "4"}
     result = kept(rocksdb_confs={**confs, "BLOCKCACHESIZEMB": "1"})
     assert result["block cache"] == (2 * MB, 2)
@@ -37,9 +37,7 @@ def test_confs_set_other_limits() -> None:
 
 
 @pytest.mark.parametrize(("executors", "all_of_them"), [(None, 1), (3, 3)])
-def test_bounded_memory_is_one_cache_of_an_executor(
-    executors: int | None, all_of_them: int
-) -> None:
+def test_bounded_rocksdb_memory_per_executor(executors: int | None, all_of_them: int) -> None:
     confs = {"boundedMemoryUsage": "true", "maxMemoryUsageMB": "100", "writeBufferCacheRatio": ".3"}
     assert kept(rocksdb_confs=confs, executors=executors) == {
         "all of RocksDB": (100 * all_of_them * MB, None),
@@ -61,7 +59,7 @@ def test_bounded_memory_is_one_cache_of_an_executor(
         ({"writeBufferCacheRatio": "nan"}, "expected a number from 0 to 1"),
     ],
 )
-def test_another_conf_is_refused(conf: dict[str, str], message: str) -> None:
+def test_invalid_rocksdb_conf_is_refused(conf: dict[str, str], message: str) -> None:
     with pytest.raises(CheckpointError, match=message):
         RocksDbMemory.of(conf)
     ((name, value),) = conf.items()
@@ -69,7 +67,7 @@ def test_another_conf_is_refused(conf: dict[str, str], message: str) -> None:
     assert (outcome.code, message in outcome.err) == (2, True)
 
 
-def test_what_rocksdb_keeps_is_told_of_each_store() -> None:
+def test_rocksdb_memory_sentence() -> None:
     plain = RocksDbMemory()
     assert "136.0 MiB outside the heap, unless" in plain.sentence(1)
     assert "for each of 4 stores, 544.0 MiB in all," in plain.sentence(4)
@@ -77,7 +75,7 @@ def test_what_rocksdb_keeps_is_told_of_each_store() -> None:
     assert bounded.sentence(4) == "outside of the heap 500.0 MiB on each executor"
 
 
-def test_state_on_the_heap_is_held_against_the_same_confs() -> None:
+def test_what_if_of_heap_state_uses_rocksdb_confs() -> None:
     report = api.memory(str(checkpoint_of("agg_append")), rocksdb_confs={"writeBufferSizeMB": "1"})
     (what_ifs,) = (table for table in report.tables if table.name == "what_ifs")
     (how,) = (row["how"] for row in what_ifs.rows if row["change"] == "RocksDB state store")

@@ -34,7 +34,7 @@ def test_every_option_is_in_one_group() -> None:
     assert set(ENGINE) <= set(WORK)
 
 
-def test_defaults_are_those_of_the_class() -> None:
+def test_option_defaults_equal_those_of_the_class() -> None:
     plain = Options()
     for item in (*AT_VERSION, *SCHEMAS, *KEYS, *RULES):
         assert item.default == getattr(plain, item.name)
@@ -42,7 +42,7 @@ def test_defaults_are_those_of_the_class() -> None:
     assert (redact.default, redact.choices) == (Redact.HASH, ("none", "hash", "all"))
 
 
-def test_the_names_of_sparks_source_stay() -> None:
+def test_option_names_of_the_spark_source() -> None:
     result = {item.name: item.source for group in GROUPS for item in group}
     assert result["batch"] == "batchId"
     assert result["operator_id"] == "operatorId"

@@ -9,7 +9,7 @@ from inspector.operators.inferences import INFERENCES
 
 
 @pytest.mark.parametrize("kind", LeftoverClass)
-def test_a_class_names_its_premises_and_inferences(kind: LeftoverClass) -> None:
+def test_leftover_class_names_premises_and_inferences(kind: LeftoverClass) -> None:
     notes = proof_notes(kind)
     assert notes[0].startswith("premise ")
     for note in notes:

@@ -19,7 +19,7 @@ STORE, OTHER = StoreId(0, "default", 0), StoreId(0, "default", 1)
 EXPIRED = "An error occurred (ExpiredToken) when calling the {} operation: The token has expired"
 
 
-def test_one_reason_is_one_problem() -> None:
+def test_denials_with_one_reason_are_one_problem() -> None:
     denied = [
         Problem("denied", EXPIRED.format("GetObject"), f"/c/{n}.delta", None, STORE, n)
         for n in range(3)
@@ -33,7 +33,7 @@ def test_one_reason_is_one_problem() -> None:
     assert second == cut
 
 
-def test_other_reasons_are_other_problems() -> None:
+def test_denials_with_other_reasons_stay_separate() -> None:
     problems = [
         Problem("storage", "timed out", "/c/1", None, STORE),
         Problem("storage", "connection reset", "/c/2", None, STORE),
@@ -46,7 +46,7 @@ def ids(report: Any) -> set[str]:
     return {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"}
 
 
-def test_a_partition_that_is_denied_is_not_missing() -> None:
+def test_denied_partition_is_not_missing() -> None:
     listing = Storage._listing
 
     def denied(self: Storage, relative: str) -> tuple[Entry, ...]:
@@ -69,7 +69,7 @@ def test_a_partition_that_is_denied_is_not_missing() -> None:
         (ConnectionResetError("Connection reset by peer"), "SS117"),
     ],
 )
-def test_credentials_that_run_out_are_one_problem(case: str, error: OSError, id_: str) -> None:
+def test_expired_credentials_are_one_problem(case: str, error: OSError, id_: str) -> None:
     def act(storage: Storage, relative: str) -> None:
         if relative.startswith("state/") and relative.endswith((".delta", ".snapshot", ".crc")):
             raise type(error)(f"{storage.full_path(relative)}: {error}")

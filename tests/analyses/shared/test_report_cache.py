@@ -100,7 +100,7 @@ def every_second_fixture() -> list[Any]:
 
 
 @pytest.mark.parametrize("checkpoint", every_second_fixture())
-def test_a_kept_report_is_that_of_a_whole_audit(checkpoint: Path, tmp_path: Path) -> None:
+def test_cached_report_equals_a_whole_audit(checkpoint: Path, tmp_path: Path) -> None:
     options = Options(cache=str(tmp_path / "cache"))
     result = twice(str(checkpoint), options)
     report = api.audit(str(checkpoint), options)
@@ -111,7 +111,7 @@ def test_a_kept_report_is_that_of_a_whole_audit(checkpoint: Path, tmp_path: Path
     assert result == (report.complete and is_finished)
 
 
-def test_limits_and_baselines_are_of_each_audit(tmp_path: Path) -> None:
+def test_gates_apply_to_cached_reports(tmp_path: Path) -> None:
     root, options = str(copy_of("agg_update", tmp_path)), Options(cache=str(tmp_path / "cache"))
     assert twice(root, options)
     limit = {"state.bytes": "1"}
@@ -121,7 +121,7 @@ def test_limits_and_baselines_are_of_each_audit(tmp_path: Path) -> None:
     assert body(gated) == body(api.audit(root, maximum=limit))
 
 
-def test_an_unchanged_checkpoint_costs_one_listing(tmp_path: Path) -> None:
+def test_cached_audit_costs_one_listing(tmp_path: Path) -> None:
     copy_of("agg_update", tmp_path)
     requests = serve(tmp_path)
     options = Options(cache=str(tmp_path / "cache"))
@@ -138,14 +138,14 @@ def test_an_unchanged_checkpoint_costs_one_listing(tmp_path: Path) -> None:
     assert dict(requests.kinds) == first | {"GET": first["GET"] - 1}
 
 
-def test_the_cache_lies_on_any_storage(tmp_path: Path) -> None:
+def test_cache_in_memory_storage(tmp_path: Path) -> None:
     copy_of("agg_update", tmp_path)
     serve(tmp_path)
     options = Options(cache="memory://cache/of/audits")
     assert twice("objects://agg_update", options)
 
 
-def test_a_part_has_a_report_of_its_own(tmp_path: Path) -> None:
+def test_parts_and_batches_are_cached_separately(tmp_path: Path) -> None:
     root = copy_of("agg_update", tmp_path)
     options = Options(cache=str(tmp_path / "cache"))
     assert twice(str(root), options)
@@ -208,7 +208,7 @@ CHANGES = (a_new_batch, a_purge, a_gap, a_replacement, another_time, other_metad
     # A store without ETags says nothing of a rewrite whose time of change is the old one.
     [*((change, remote) for change in CHANGES for remote in (False, True)), (a_rewrite, False)],
 )
-def test_whatever_has_changed_is_read(
+def test_changed_checkpoint_is_audited_again(
     change: Callable[[Path], None], remote: bool, tmp_path: Path
 ) -> None:
     root = copy_of("agg_update", tmp_path)
@@ -222,7 +222,9 @@ def test_whatever_has_changed_is_read(
     assert body(now) == body(api.audit(path))
 
 
-def test_a_rewrite_has_another_etag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rewritten_file_with_another_etag_is_audited_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = ObjectStore._info_of
 
     def with_etag(self: ObjectStore, path: Path) -> dict[str, Any]:
@@ -230,12 +232,10 @@ def test_a_rewrite_has_another_etag(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return {**plain(self, path), "ETag": f"{result.st_ino}-{result.st_ctime_ns}"}
 
     monkeypatch.setattr(ObjectStore, "_info_of", with_etag)
-    test_whatever_has_changed_is_read(a_rewrite, True, tmp_path)
+    test_changed_checkpoint_is_audited_again(a_rewrite, True, tmp_path)
 
 
-def test_other_options_and_another_release_are_other_reports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cache_key_has_options_and_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(copy_of("agg_update", tmp_path))
     options = Options(cache=str(tmp_path / "cache"))
     assert twice(root, options)
@@ -250,7 +250,7 @@ def test_other_options_and_another_release_are_other_reports(
     assert is_kept(api.audit(root, options))
 
 
-def test_what_changed_just_now_is_not_kept(tmp_path: Path) -> None:
+def test_just_changed_checkpoint_is_not_cached(tmp_path: Path) -> None:
     root = copy_of("agg_update", tmp_path)
     options = Options(cache=str(tmp_path / "cache"))
     os.utime(root / "commits" / "9")
@@ -259,7 +259,7 @@ def test_what_changed_just_now_is_not_kept(tmp_path: Path) -> None:
     assert twice(str(root), options)
 
 
-def test_a_run_that_looked_again_is_not_kept(tmp_path: Path) -> None:
+def test_audit_with_second_reads_is_not_cached(tmp_path: Path) -> None:
     copy_of("agg_update", tmp_path)
     requests = serve(tmp_path)
 
@@ -275,7 +275,7 @@ def test_a_run_that_looked_again_is_not_kept(tmp_path: Path) -> None:
     assert twice("objects://agg_update", options)
 
 
-def test_what_could_not_be_read_is_read_again(tmp_path: Path) -> None:
+def test_incomplete_audit_is_not_cached(tmp_path: Path) -> None:
     copy_of("agg_update", tmp_path)
     requests = serve(tmp_path)
     options = Options(cache=str(tmp_path / "cache"))
@@ -293,7 +293,7 @@ def test_what_could_not_be_read_is_read_again(tmp_path: Path) -> None:
 # --- what is kept --------------------------------------------------------------------------------
 
 
-def test_keys_are_not_kept(tmp_path: Path) -> None:
+def test_cache_has_no_plain_keys(tmp_path: Path) -> None:
     root = str(copy_of("fmgws_event_ignore", tmp_path))
     cache = tmp_path / "cache"
     report = api.audit(root, Options(redact=Redact.NONE))
@@ -309,14 +309,12 @@ def test_keys_are_not_kept(tmp_path: Path) -> None:
     assert "sha256:" in content
 
 
-def test_the_secret_is_its_owners(tmp_path: Path) -> None:
+def test_cache_secret_is_private(tmp_path: Path) -> None:
     assert twice(str(copy_of("agg_update", tmp_path)), Options(cache=str(tmp_path / "cache")))
     assert (tmp_path / "cache" / SECRET).stat().st_mode & 0o077 == 0
 
 
-def test_the_oldest_go_where_all_are_too_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oldest_cached_reports_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     monkeypatch.setattr(cache_files, "TRIM_EVERY", 1)
     roots = [str(copy_of("agg_update", tmp_path / str(number)).resolve()) for number in range(4)]
@@ -334,7 +332,7 @@ def test_the_oldest_go_where_all_are_too_many(
     assert (cache / "of-somebody-else").exists()
 
 
-def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+def test_cache_inside_a_checkpoint_is_refused(tmp_path: Path) -> None:
     root = copy_of("agg_update", tmp_path)
     before = sorted(root.rglob("*"))
     for path in (root, root / "state" / "0"):
@@ -343,13 +341,13 @@ def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     assert sorted(root.rglob("*")) == before
 
 
-def test_hadoops_listings_are_not_compared(tmp_path: Path) -> None:
+def test_cache_with_hadoop_io_is_refused(tmp_path: Path) -> None:
     engine = EngineOptions(LOCAL, io=HADOOP)
     with pytest.raises(EngineError, match="--io hadoop"):
         api.audit(str(tmp_path), Options(cache=str(tmp_path), engine=engine))
 
 
-def test_a_cache_is_of_reports(tmp_path: Path) -> None:
+def test_cache_with_page_or_estimate_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="page"):
         api.audit(str(tmp_path), Options(cache=str(tmp_path)), page=True)
     with pytest.raises(TypeError, match="estimate"):
@@ -389,7 +387,7 @@ def harm_all(harm: Callable[[Path], None], paths: list[Path]) -> None:
 
 @pytest.mark.parametrize("harm", [cut, flip, folder, empty, bomb])
 @pytest.mark.parametrize("choice", ["report", "secret"])
-def test_a_harmed_cache_is_a_whole_audit(
+def test_damaged_cache_file_is_ignored(
     harm: Callable[[Path], None], choice: str, tmp_path: Path
 ) -> None:
     root, cache = str(copy_of("agg_update", tmp_path)), tmp_path / "cache"
@@ -404,7 +402,7 @@ def test_a_harmed_cache_is_a_whole_audit(
         assert is_kept(api.audit(root, options))
 
 
-def test_a_report_under_anothers_name_is_none(tmp_path: Path) -> None:
+def test_swapped_cache_file_is_ignored(tmp_path: Path) -> None:
     first, second = (str(copy_of(case, tmp_path)) for case in ("agg_update", "agg_v1"))
     options = Options(cache=str(tmp_path / "cache"))
     assert twice(first, options)
@@ -417,7 +415,7 @@ def test_a_report_under_anothers_name_is_none(tmp_path: Path) -> None:
     assert not is_kept(api.audit(second, options))
 
 
-def test_a_cache_that_cannot_be_had_is_said(tmp_path: Path) -> None:
+def test_unusable_cache_is_reported(tmp_path: Path) -> None:
     root = str(copy_of("agg_update", tmp_path))
     (tmp_path / "cache").write_text("a file")
     message: list[str] = []
@@ -430,7 +428,7 @@ def test_a_cache_that_cannot_be_had_is_said(tmp_path: Path) -> None:
     assert all(line.startswith("cache: not used: ") for line in lines)
 
 
-def test_writers_side_by_side(tmp_path: Path) -> None:
+def test_concurrent_cache_writers(tmp_path: Path) -> None:
     root = str(copy_of("agg_update", tmp_path))
     options = Options(cache=str(tmp_path / "cache"), workers=1)
     with ThreadPoolExecutor(8) as pool:
@@ -445,7 +443,7 @@ def test_writers_side_by_side(tmp_path: Path) -> None:
 # --- many checkpoints ----------------------------------------------------------------------------
 
 
-def test_of_many_checkpoints_those_that_changed_are_read(tmp_path: Path) -> None:
+def test_fleet_audits_only_changed_checkpoints(tmp_path: Path) -> None:
     for number in range(5):
         copy_of("agg_update", tmp_path / "all" / str(number))
     requests = serve(tmp_path)
@@ -591,12 +589,12 @@ RANDOM = st.lists(st.tuples(STEPS, st.integers(0, 100), st.booleans()), max_size
 
 @history
 @given(RANDOM)
-def test_after_any_history_a_report_is_that_of_a_whole_audit(
+def test_cached_report_equals_a_whole_audit_after_any_history(
     tmp_path: Path, steps: list[tuple[str, int, bool]]
 ) -> None:
     follow(steps, tmp_path / "history")
 
 
-def test_a_history_of_nothing_is_kept(tmp_path: Path) -> None:
+def test_cached_reports_of_an_unchanged_checkpoint(tmp_path: Path) -> None:
     assert follow([("nothing", 0, True)] * 3, tmp_path / "history").kept == 7
     assert Storage(str(tmp_path)).list()

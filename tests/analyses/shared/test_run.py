@@ -30,13 +30,13 @@ JOIN = str(checkpoint_of("join_left_outer"))
         (Options(state_version=0), 0),
     ],
 )
-def test_the_version_is_the_newest_committed_one_or_the_one_asked_for(
+def test_run_version_is_newest_committed_or_requested(
     options: Options | None, version: int
 ) -> None:
     assert Run.start(JOIN, options).version == version
 
 
-def test_an_uncommitted_version_is_judged_only_if_asked_for() -> None:
+def test_uncommitted_version_only_on_request() -> None:
     path = str(checkpoint_of("uncommitted"))
     assert Run.start(path, None).version == 4
     assert Run.start(path, Options(batch=4)).version == 5
@@ -48,18 +48,18 @@ def test_an_uncommitted_version_is_judged_only_if_asked_for() -> None:
     "options",
     [Options(operator_id=1), Options(partition_id=2), Options(store_name="default")],
 )
-def test_a_part_that_is_not_there_is_an_error(options: Options) -> None:
+def test_missing_operator_store_or_partition_is_an_error(options: Options) -> None:
     there = r"it has operator 0 \(partitions 0 to 1; stores left-keyToNumValues, left-keyWith"
     with pytest.raises(CheckpointError, match=f"no such operator, store or partition, {there}"):
         Run.start(JOIN, options)
 
 
-def test_a_run_is_one_short_line() -> None:
+def test_run_repr() -> None:
     run = Run.start(JOIN, None)
     assert repr(run) == f"<Run of {JOIN!r} at version {run.version}>"
 
 
-def test_facts_cover_the_part_that_was_asked_for() -> None:
+def test_facts_cover_only_the_requested_part() -> None:
     run = Run.start(JOIN, Options(store_name="left-keyToNumValues", partition_id=1))
     facts = run.facts()
     places = {(store.store_name, store.partition_id) for store, _ in facts.versions}
@@ -78,7 +78,7 @@ def test_problems_of_the_listing_come_before_those_of_the_files(tmp_path: Path) 
     assert [problem.path for problem in problems[2:]] == [str(path / "state/0/1/9.delta")]
 
 
-def test_whoever_runs_it_is_told_how_far_it_is_and_that_it_is_slow(
+def test_progress_and_note_about_the_python_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     measures: list[Measure] = []
@@ -105,7 +105,7 @@ def test_whoever_runs_it_is_told_how_far_it_is_and_that_it_is_slow(
         assert all(text.startswith("engine: the Python kernel") for text in message)
 
 
-def test_rows_are_watched_too() -> None:
+def test_progress_of_rows_and_changes() -> None:
     totals: list[int] = []
 
     def watch(measure: Callable[[], Measure]) -> AbstractContextManager[None]:
@@ -120,7 +120,7 @@ def test_rows_are_watched_too() -> None:
     assert all(totals)
 
 
-def test_an_engine_is_told_whose_files_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_tasks_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     (task, *_) = Run.start(JOIN, None).tasks(Request())
     assert work_of(task).in_python
     assert table_work(task, "{}", ()).in_python

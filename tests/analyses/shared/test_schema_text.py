@@ -15,7 +15,7 @@ def text(kind: Any, **metadata: Any) -> str:
     return schema_text(parse_schema_json(json.dumps({"type": "struct", "fields": [field]})))
 
 
-def test_what_plain_ddl_leaves_out() -> None:
+def test_schema_text_of_char_collation_and_udt() -> None:
     assert text("string", __CHAR_VARCHAR_TYPE_STRING="varchar(5)") == "`a b` varchar(5)"
     assert text("char(3)") == "`a b` char(3)"
     collations = {"a b": "spark.UTF8_LCASE"}
@@ -27,6 +27,6 @@ def test_what_plain_ddl_leaves_out() -> None:
     assert text(udt | {"class": None, "pyClass": "my.Py"}).endswith("my.Py'")
 
 
-def test_fields_in_order_and_none() -> None:
+def test_schema_text_of_plain_fields() -> None:
     assert schema_text(parse_ddl("a int, b struct<c: string>")) == "a int, b struct<c: string>"
     assert schema_text(parse_ddl("")) == ""

@@ -121,7 +121,7 @@ def moving(living: Living, at: Callable[[int], bool]) -> Callable[[Storage, str]
     return act
 
 
-def test_without_a_second_look_it_would_be(tmp_path: Path) -> None:
+def test_running_query_without_second_reads_is_reported_as_damage(tmp_path: Path) -> None:
     """The means of these tests: what is read at first is not what was listed."""
     living = Living(checkpoint_of(CASES[0]), tmp_path / "checkpoint", 10)
     run = replace(Run.start(str(living.root), api.Options(workers=1)), reopen=None)
@@ -130,7 +130,7 @@ def test_without_a_second_look_it_would_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("case", "at", "begin"), crossed(CASES, (1, 2, 7, 13, 30), (10, 11)))
-def test_a_query_that_goes_on_is_no_damage(case: str, at: int, begin: int, tmp_path: Path) -> None:
+def test_running_query_is_no_damage(case: str, at: int, begin: int, tmp_path: Path) -> None:
     checkpoint = checkpoint_of(case)
     living = Living(checkpoint, tmp_path / "checkpoint", begin)
     with before_each_read(moving(living, lambda reads: reads >= at)):
@@ -142,7 +142,7 @@ def test_a_query_that_goes_on_is_no_damage(case: str, at: int, begin: int, tmp_p
     assert report.complete
 
 
-def test_the_newest_batch_takes_the_place_of_one_that_is_gone(tmp_path: Path) -> None:
+def test_newest_batch_replaces_a_removed_batch(tmp_path: Path) -> None:
     living = Living(checkpoint_of(CASES[0]), tmp_path / "checkpoint", 10)
     with before_each_read(moving(living, lambda reads: reads >= 1)):
         report = api.audit(str(living.root), api.Options(workers=1))
@@ -194,7 +194,7 @@ class Reading:
         return len(list(second_reads.read_observations(run, lambda: [self.task], self.problems)))
 
 
-def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> None:
+def test_last_reads_skip_files_that_cleanup_removes() -> None:
     reading = Reading(1, 2, 3, 4)
     assert reading.doubts() == 0
     every, newest = list(range(1, 15)), list(range(11, 15))
@@ -209,13 +209,13 @@ def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> 
     assert "; nothing is missing from this report" in complete.notes[0].message
 
 
-def test_a_file_that_two_looks_cannot_read_is_not_left_out() -> None:
+def test_file_unreadable_twice_is_a_problem() -> None:
     reading = Reading(1, 1, 1, 1)
     assert reading.doubts() == 1
     assert [len(read) for read in reading.read] == [14] * 4
 
 
-def test_a_batch_that_its_user_chose_is_not_exchanged(tmp_path: Path) -> None:
+def test_requested_batch_is_not_replaced(tmp_path: Path) -> None:
     living = Living(checkpoint_of(CASES[0]), tmp_path / "checkpoint", 10)
     with before_each_read(moving(living, lambda reads: reads >= 1)):
         report = api.audit(str(living.root), api.Options(workers=1, batch=10))
@@ -243,7 +243,7 @@ def _typed(root: Path) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("read", [_rows, _differences, _typed])
-def test_rows_that_are_given_away_are_looked_at_before_the_first(
+def test_streamed_rows_are_checked_before_the_first_row(
     read: Callable[[Path], tuple[Any, ...]], tmp_path: Path
 ) -> None:
     checkpoint = checkpoint_of(CASES[1])
@@ -275,7 +275,7 @@ def test_rows_that_are_given_away_are_looked_at_before_the_first(
     assert result[0] != []
 
 
-def test_damage_that_both_looks_see_is_said(tmp_path: Path) -> None:
+def test_damage_seen_by_both_reads_is_reported(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("snapshot_in_middle"), root)
     (root / "state/0/0/2.delta").write_bytes(b"LZ4Block")
@@ -284,7 +284,7 @@ def test_damage_that_both_looks_see_is_said(tmp_path: Path) -> None:
     assert "SS108" not in {finding.kind.id for finding in report.findings}
 
 
-def test_a_listing_with_a_gap_is_made_once_more(tmp_path: Path) -> None:
+def test_listing_with_a_gap_is_repeated(tmp_path: Path) -> None:
     """Cleanup removes file by file: a listing meanwhile has newer files without older ones."""
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of(CASES[0]), root)
@@ -305,7 +305,7 @@ def test_a_listing_with_a_gap_is_made_once_more(tmp_path: Path) -> None:
     assert report.complete
 
 
-def test_a_log_that_is_purged_while_it_is_listed_has_lost_nothing(tmp_path: Path) -> None:
+def test_log_purged_during_listing_is_no_loss(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of(CASES[0]), root)
     listed, first = Storage._listing, True

@@ -21,7 +21,7 @@ def tables(report: Report) -> dict[str, list[Any]]:
     return {table.name: list(table.rows) for table in report.tables}
 
 
-def test_snapshots_of_each_partition() -> None:
+def test_snapshot_table_of_each_partition() -> None:
     report = api.files(str(checkpoint_of(CASE)))
     rows = tables(report)["snapshots"]
     assert [row["partition_id"] for row in rows] == [0, 1]
@@ -35,7 +35,7 @@ def test_snapshots_of_each_partition() -> None:
     assert report.summary["table_bytes"] == sum(row["table_bytes"] for row in rows)
 
 
-def test_snapshots_that_share_nothing_have_no_table() -> None:
+def test_no_snapshot_table_without_shared_files() -> None:
     report = api.files(str(checkpoint_of("agg_update")))
     assert "snapshots" not in tables(report)
     assert "orphan_tables" not in report.summary
@@ -47,7 +47,7 @@ class ByExecutors:
     reader = object()
 
 
-def test_where_spark_reads_the_files_it_is_said_that_nothing_is_shown() -> None:
+def test_footnote_if_spark_reads_the_files() -> None:
     run = Run.start(str(checkpoint_of(CASE)), None)
     run.engine = cast("Engine", ByExecutors())
     report = files(run)
@@ -56,7 +56,7 @@ def test_where_spark_reads_the_files_it_is_said_that_nothing_is_shown() -> None:
     assert list(report.problems) == list(run.listed)
 
 
-def test_orphans_and_missing_tables(tmp_path: Path) -> None:
+def test_orphaned_and_missing_sst_files(tmp_path: Path) -> None:
     path = copy_of(CASE, tmp_path)
     (table,) = (path / "state/0/0/SSTs").glob("*.sst")
     size = table.stat().st_size
@@ -71,7 +71,7 @@ def test_orphans_and_missing_tables(tmp_path: Path) -> None:
     assert siblings == {0: 1, 1: 0}
 
 
-def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+def test_unreadable_snapshot_is_a_problem(tmp_path: Path) -> None:
     path = copy_of(CASE, tmp_path)
     snapshot = path / "state/0/0/1.zip"
     snapshot.write_bytes(snapshot.read_bytes()[:100])

@@ -14,7 +14,7 @@ from tests.cli.support import checkpoint_of
 JOIN = str(checkpoint_of("join_left_outer"))
 
 
-def test_nothing_has_no_quantiles() -> None:
+def test_empty_store_has_no_quantiles() -> None:
     row = size_columns(open_checkpoint(JOIN), (0, "", -1), 1, VersionFacts())
     assert row["rows"] == row["row_bytes"] == 0
     quantiles = {value for name, value in row.items() if name.split("_")[-1] in ("p50", "max")}
@@ -25,15 +25,13 @@ def test_nothing_has_no_quantiles() -> None:
     ("by", "store", "partition"),
     [("operator", False, False), ("store", True, False), ("partition", True, True)],
 )
-def test_a_row_tells_no_more_of_its_place_than_it_stands_for(
-    by: str, store: bool, partition: bool
-) -> None:
+def test_sizes_by_operator_store_and_partition(by: str, store: bool, partition: bool) -> None:
     for row in api.sizes(JOIN, by=by).primary.rows:
         assert (row["store_name"] is not None) == store
         assert (row["partition_id"] is not None) == partition
 
 
-def test_two_versions_weigh_at_least_as_much_as_one() -> None:
+def test_two_versions_bytes_of_sharing() -> None:
     rows = list(api.sharing(JOIN).primary.rows)
     assert len(rows) == 40
     for row in rows:
@@ -42,7 +40,7 @@ def test_two_versions_weigh_at_least_as_much_as_one() -> None:
         assert row["two_versions_unshared_bytes"] - row["two_versions_bytes"] == shared
 
 
-def test_a_version_that_not_every_partition_can_restore_says_so() -> None:
+def test_sharing_history_of_unrestorable_versions() -> None:
     path = str(checkpoint_of("snapshots_cleaned"))
     result = {row["version"]: row["history"] for row in api.sharing(path).primary.rows}
     assert (result[6], result[8], result[14]) == (
@@ -52,7 +50,7 @@ def test_a_version_that_not_every_partition_can_restore_says_so() -> None:
     )
 
 
-def test_a_sum_that_lacks_a_store_says_so(tmp_path: Path) -> None:
+def test_summary_counts_unread_partition_stores(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("agg_update"), root)
     assert "partition_stores_read" not in api.sizes(str(root)).summary

@@ -24,19 +24,19 @@ def shapes(result: Sizing) -> dict[int, Any]:
     return {row["executor_heap_bytes"] // GIB: row["executors"] for row in table.rows}
 
 
-def test_larger_executors_are_fewer_and_small_ones_do_not_do() -> None:
+def test_executors_by_heap_size() -> None:
     # 2 GiB leave 0.7 to the state: not one partition. 8 GiB leave 3.1: two, both at work.
     assert shapes(sizing()) == {2: None, 4: None, 8: 20, 16: 10, 32: 5, 64: 3}
     assert "About 20 executors of 8.0 GiB with 4 cores would hold it." in list(sizing().notes())
 
 
-def test_the_cores_of_the_heap_that_is_given_count() -> None:
+def test_executors_for_given_heap_and_cores() -> None:
     assert shapes(sizing(heap_bytes=16 * GIB)) == {16: 8}
     assert shapes(sizing(heap_bytes=16 * GIB, cores=4)) == {16: 10}
     assert sizing(heap_bytes=16 * GIB, cores=4).summary["executors_needed"] == 10
 
 
-def test_one_large_partition_makes_the_difference_between_even_and_worst() -> None:
+def test_one_large_partition_needs_more_executors() -> None:
     usual = [GIB // 8] * 39 + [2 * GIB]
     result = sizing(usual, usual, heap_bytes=8 * GIB)
     (note,) = (note for note in result.notes() if note.startswith("About"))
@@ -56,21 +56,21 @@ def test_one_large_partition_makes_the_difference_between_even_and_worst() -> No
         (10, None, "a heap of 11.5 GiB has room for that."),
     ],
 )
-def test_executors_are_answered_in_a_sentence(executors: int, heap: int | None, end: str) -> None:
+def test_sentence_for_given_executors(executors: int, heap: int | None, end: str) -> None:
     size = None if heap is None else heap * GIB
     _, note, _ = sizing(executors=executors, heap_bytes=size).notes()
     assert note.startswith("Each of " if executors > 1 else "The executor ")
     assert note.endswith(end)
 
 
-def test_only_an_even_spread_may_fit() -> None:
+def test_state_that_fits_only_if_evenly_spread() -> None:
     usual = [0] * 9 + [2 * GIB]
     result = sizing(usual, usual, executors=10, heap_bytes=4 * GIB)
     assert (result.summary["fits_if_even"], result.summary["fits_at_worst"]) == (True, False)
     assert "only if it is spread evenly" in list(result.notes())[1]
 
 
-def test_nothing_is_said_of_no_state() -> None:
+def test_sizing_of_an_empty_state() -> None:
     result = sizing([], [])
     assert list(result.notes()) == []
     assert result.summary["partitions"] == result.summary["largest_partition_estimate_bytes"] == 0

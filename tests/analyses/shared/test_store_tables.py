@@ -28,7 +28,7 @@ def rows_of(table: StoreTable) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rows_are_those_of_the_report(mode: ProblemMode) -> None:
+def test_typed_rows_equal_the_report(mode: ProblemMode) -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(mode=mode))
     assert table.name == "operator-0.default"
     result = [(row["partition_id"], row["key"]) for row in rows_of(table)]
@@ -39,13 +39,13 @@ def test_rows_are_those_of_the_report(mode: ProblemMode) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("raw", [False, True])
-def test_the_last_column_is_one_of_the_table_s_own(mode: ProblemMode, raw: bool) -> None:
+def test_typed_table_has_no_problem_column(mode: ProblemMode, raw: bool) -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(raw=raw, mode=mode), changes=True)
     assert table.schema.names[-1] == ("old_value_row" if raw else "old_value")
     assert all(batch.schema == table.schema for batch in table.batches)
 
 
-def test_changes_from_a_batch_on() -> None:
+def test_typed_changes_from_a_batch() -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(from_batch=4), changes=True)
     result = [(row["batch_id"], row["event"], row["record"]) for row in rows_of(table)]
     expected = api.changes(GROUPS, from_batch=4).primary.rows
@@ -53,7 +53,7 @@ def test_changes_from_a_batch_on() -> None:
     assert min(result)[0] == 4
 
 
-def test_tasks_by_store_are_of_one_schema() -> None:
+def test_tasks_of_a_store_have_one_schema() -> None:
     run = Run.start(JOIN, None)
     result = store_tasks(run, TableOptions(from_batch=2), changes=True)
     assert [store for _, store in result] == [
@@ -68,7 +68,7 @@ def test_tasks_by_store_are_of_one_schema() -> None:
         assert all(schema_of_rows(task) == schema_of_rows(tasks[0]) for task in tasks)
 
 
-def test_keys_that_no_store_has_are_refused() -> None:
+def test_unknown_where_field_is_refused() -> None:
     with pytest.raises(CheckpointError, match="no field"):
         store_tables(GROUPS, Options(where=("user=a",)))
 
@@ -81,7 +81,7 @@ def spoilt(folder: Path) -> Path:
     return root
 
 
-def test_permissive_tells_problems_beside_the_rows(tmp_path: Path) -> None:
+def test_permissive_mode_reports_problems_with_rows(tmp_path: Path) -> None:
     root = spoilt(tmp_path)
     before = tree(root)
     tables = store_tables(str(root), changes=True)
@@ -96,12 +96,12 @@ def test_permissive_tells_problems_beside_the_rows(tmp_path: Path) -> None:
     assert tree(root) == before
 
 
-def test_failfast_ends_at_what_the_listing_lacks(tmp_path: Path) -> None:
+def test_failfast_mode_ends_at_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InspectorError, match="mode 'dropmalformed'"):
         store_tables(str(spoilt(tmp_path)), None, TableOptions(mode=ProblemMode.FAILFAST))
 
 
-def test_failfast_ends_at_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_failfast_mode_ends_at_an_unreadable_file(tmp_path: Path) -> None:
     root = copy_of("fmgws_event_ignore", tmp_path)
     (root / "state/0/1/3.delta").write_bytes(b"junk")
     (table,) = store_tables(str(root), None, TableOptions(mode=ProblemMode.FAILFAST), changes=True)
@@ -110,7 +110,7 @@ def test_failfast_ends_at_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     assert (caught.value.path, caught.value.offset) == (str(root / "state/0/1/3.delta"), 0)
 
 
-def test_dropmalformed_is_silent(tmp_path: Path) -> None:
+def test_dropmalformed_mode_reports_no_problems(tmp_path: Path) -> None:
     root = spoilt(tmp_path)
     silent = TableOptions(mode=ProblemMode.DROPMALFORMED)
     tables = store_tables(str(root), None, silent, changes=True)

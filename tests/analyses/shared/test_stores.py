@@ -16,7 +16,7 @@ SNAPSHOTS = str(checkpoint_of("snapshots_cleaned"))
 UNCOMMITTED = str(checkpoint_of("uncommitted"))
 
 
-def test_tasks_by_store(tmp_path: Path) -> None:
+def test_tasks_grouped_by_store(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     result = by_store(plan(checkpoint, 4))
     assert [(location, len(tasks)) for location, tasks in result.items()] == [

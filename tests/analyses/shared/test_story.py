@@ -22,7 +22,7 @@ from tests.fixture_folder import NEWEST
         (None, None),
     ],
 )
-def test_the_time_of_a_decoded_row(value: object, millis: int | None) -> None:
+def test_event_time_of_a_decoded_row(value: object, millis: int | None) -> None:
     field = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0, 1), 1000, True, "window.end")
     assert _field_ms({"key": {"window": {"end": value}}}, field) == millis
     assert _field_ms({"key": None}, field) is None
@@ -35,7 +35,7 @@ def story(case: str, subject: str) -> list[dict[str, object]]:
     ]
 
 
-def test_a_key_is_told_from_its_first_put_to_the_verdict() -> None:
+def test_story_of_a_key_from_insert_to_verdict() -> None:
     rows = story("fmgws_event_ignore", "value=once-000")
     assert [(row["batch_id"], row["event"]) for row in rows] == [
         (0, "insert"),
@@ -46,25 +46,25 @@ def test_a_key_is_told_from_its_first_put_to_the_verdict() -> None:
     assert rows[2]["what"] == "kept_without_timeout, proven"
 
 
-def test_a_timeout_that_is_ignored_is_told_for_each_batch() -> None:
+def test_story_of_an_ignored_timeout() -> None:
     rows = story("pandas_event_ignore", '{"user": "once-000"}')
     fires = [row["batch_id"] for row in rows if "it fires again" in str(row["what"])]
     assert fires == list(range(4, 13))
 
 
-def test_a_removed_key_is_gone() -> None:
+def test_story_of_a_removed_key() -> None:
     rows = story("fmgws_event_remove", "value=once-000")
     assert rows[-1]["what"] == "the key is gone"
     assert rows[-2]["event"] == "removal"
 
 
-def test_a_watermark_that_covered_a_row_which_stayed() -> None:
+def test_story_of_a_row_that_the_watermark_passed() -> None:
     rows = story("agg_complete", "user=user-018")
     assert any(row["what"] == "the batch's clock covered it, and it stayed" for row in rows)
     assert any(str(row["what"]).startswith("past_watermark, inferred") for row in rows)
 
 
-def test_a_class_is_told_by_batch() -> None:
+def test_story_of_a_leftover_class_by_batch() -> None:
     rows = story("fmgws_event_ignore", "kept_without_timeout")
     assert sum(int(str(row["keys"])) for row in rows) == 68
     assert [row["new_data"] for row in rows[:2]] == [True, False]
@@ -73,13 +73,13 @@ def test_a_class_is_told_by_batch() -> None:
     assert story("fmgws_event_ignore", "rearmed") == []
 
 
-def test_a_key_that_no_store_can_have() -> None:
+def test_story_of_an_impossible_key_is_an_error() -> None:
     with pytest.raises(CheckpointError):
         story("fmgws_event_ignore", "nothing=x")
 
 
 @pytest.mark.parametrize(("may_have_changed", "sure"), [(True, False), (False, True)])
-def test_a_clock_that_a_restart_may_have_changed_decides_nothing(
+def test_story_is_undecided_if_a_restart_may_have_changed_the_clock(
     may_have_changed: bool, sure: bool
 ) -> None:
     # Set for second 50. Second 40 of event time has come, and minute 2 of processing time: who
@@ -100,7 +100,7 @@ def test_a_clock_that_a_restart_may_have_changed_decides_nothing(
     assert narrator.verdict.startswith("no leftover" if sure else "not known")
 
 
-def test_a_write_of_a_tool_leaves_no_doubt_of_an_earlier_one() -> None:
+def test_story_after_a_write_by_a_tool() -> None:
     rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
     narrator = Narrator(None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: True, True)
     for batch, timeout_ms in ((1, 50_000), (2, None)):

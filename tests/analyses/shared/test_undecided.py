@@ -75,7 +75,7 @@ QUIET = [Batch(1000, 2000, 1), Batch(3000, 4000, 1), Batch(3500, 5000, 1)]
 CLEARED = {1: [put(A, 1500), put(B, 1500)], 2: [put(A, NO_TIMER, 2), put(B, 3500)], 3: []}
 
 
-def test_below_an_outer_join_data_may_come_without_new_data_of_the_sources(tmp_path: Path) -> None:
+def test_cleared_timer_below_an_outer_join_is_undecided(tmp_path: Path) -> None:
     """What the join evicts it emits: a call for data may have cleared a timer that was due."""
     path = query(tmp_path, QUIET, CLEARED, above="symmetricHashJoin")
     assert leftovers(path) == {}
@@ -86,9 +86,7 @@ def test_below_an_outer_join_data_may_come_without_new_data_of_the_sources(tmp_p
 
 
 @pytest.mark.parametrize("above", [None, "dedupe"])
-def test_below_a_source_only_a_timeout_can_have_cleared_it(
-    tmp_path: Path, above: str | None
-) -> None:
+def test_cleared_timer_below_a_source_is_proven(tmp_path: Path, above: str | None) -> None:
     path = query(tmp_path, QUIET, CLEARED, above=above)
     report = leftovers(path)
     assert report["a"] == ("kept_without_timeout", "proven", 1)
@@ -96,7 +94,7 @@ def test_below_a_source_only_a_timeout_can_have_cleared_it(
 
 
 @pytest.mark.parametrize("above", ["stateStoreSave", "sessionWindowStateStoreSaveExec", PANDAS])
-def test_so_does_what_an_aggregation_a_session_or_a_timeout_emits(
+def test_cleared_timer_below_aggregation_session_or_timeout_is_undecided(
     tmp_path: Path, above: str
 ) -> None:
     path = query(tmp_path, QUIET, CLEARED, above=above)
@@ -104,7 +102,7 @@ def test_so_does_what_an_aggregation_a_session_or_a_timeout_emits(
     assert undecided(path)
 
 
-def test_behind_the_descent_of_the_keys_it_is_proven_below_a_join_too(tmp_path: Path) -> None:
+def test_timers_after_the_key_order_descends_are_proven_below_a_join(tmp_path: Path) -> None:
     """The clock, too: a timer that lies behind the descent fired, so it had run out."""
     deltas: dict[int, list[Record]] = {
         1: [put(B, 2500), put(C, 2500), put(D, 3500)],
@@ -119,9 +117,7 @@ def test_behind_the_descent_of_the_keys_it_is_proven_below_a_join_too(tmp_path: 
 
 
 @pytest.mark.parametrize(("name", "ignored"), [(SCALA, False), (PANDAS, True)])
-def test_where_the_watermark_may_lag_a_timer_that_stands_is_no_fault_of_scala(
-    tmp_path: Path, name: str, ignored: bool
-) -> None:
+def test_kept_timer_below_a_lagging_watermark(tmp_path: Path, name: str, ignored: bool) -> None:
     deltas: dict[int, list[Record]] = {1: [put(A, 1600)], 2: [], 3: []}
     path = query(tmp_path, QUIET, deltas, name=name, above="symmetricHashJoin", conf=NEW)
     assert leftovers(path) == {}
@@ -135,7 +131,7 @@ IDLE = [Batch(0, 1000 * n, n) for n in range(1, 5)]
 STANDS: dict[int, Sequence[Record]] = {1: [put(A, 2500)], 2: [put(B, 9000)], 3: [], 4: []}
 
 
-def test_that_an_idle_source_holds_the_watermark_back_accuses_no_pandas_query(
+def test_kept_timer_of_pandas_with_an_idle_source_is_undecided(
     tmp_path: Path,
 ) -> None:
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
@@ -148,7 +144,7 @@ def test_that_an_idle_source_holds_the_watermark_back_accuses_no_pandas_query(
     assert undecided(path, timeout_kind=TimeoutKind.PROCESSING_TIME) == {}
 
 
-def test_one_timer_at_or_before_the_time_of_its_batch_shows_that_it_is_event_time(
+def test_timer_before_batch_time_shows_event_time(
     tmp_path: Path,
 ) -> None:
     shows = {1: [], 2: [], 3: [], 4: [put(C, 3999)]}
@@ -157,7 +153,7 @@ def test_one_timer_at_or_before_the_time_of_its_batch_shows_that_it_is_event_tim
     assert undecided(path) == {}
 
 
-def test_a_restart_may_give_the_timers_the_other_clock(tmp_path: Path) -> None:
+def test_timers_change_their_clock_after_a_restart(tmp_path: Path) -> None:
     batches = [
         *(Batch(1900, 2000, 1), Batch(1910, 3000, 2), Batch(1920, 4000, 2)),  # processing time
         *(Batch(1930, 5000, 3), Batch(4500, 6000, 4)),  # event time
@@ -185,7 +181,7 @@ def test_a_restart_may_give_the_timers_the_other_clock(tmp_path: Path) -> None:
 # --- what is told ----------------------------------------------------------------------------
 
 
-def test_undecided_keys_are_counted_told_why_and_what_would_decide_them(tmp_path: Path) -> None:
+def test_undecided_table_has_count_reason_and_advice(tmp_path: Path) -> None:
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
     report = api.leftovers(path)
     assert report.summary["leftovers"] == 0
@@ -205,11 +201,11 @@ def test_undecided_keys_are_counted_told_why_and_what_would_decide_them(tmp_path
 
 
 @pytest.mark.parametrize("reason", [UNKNOWN_CLOCK, HELD_BACK, AMONG_DATA])
-def test_of_every_reason_it_is_told_what_would_decide(reason: str) -> None:
+def test_every_undecided_reason_has_advice(reason: str) -> None:
     assert DECIDED_BY[reason]
 
 
-def test_undecided_keys_are_a_finding_that_alarms_nobody(tmp_path: Path) -> None:
+def test_undecided_keys_are_an_info_finding(tmp_path: Path) -> None:
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
     for report in (api.audit(path), api.leftovers(path)):
         (result,) = [item for item in report.findings if item.kind.id == "SS210"]
@@ -219,7 +215,7 @@ def test_undecided_keys_are_a_finding_that_alarms_nobody(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("command", ["audit", "leftovers"])
-def test_the_command_line_shows_them_and_ends_well(tmp_path: Path, command: str) -> None:
+def test_command_shows_undecided_keys_with_exit_code_0(tmp_path: Path, command: str) -> None:
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
     outcome = run(command, path)
     assert outcome.code == 0
@@ -230,7 +226,7 @@ def test_the_command_line_shows_them_and_ends_well(tmp_path: Path, command: str)
     assert "undecided" in str(tables)
 
 
-def test_a_limit_cuts_their_list_and_not_their_count(tmp_path: Path) -> None:
+def test_limit_cuts_the_list_of_undecided_keys(tmp_path: Path) -> None:
     stands = {1: [put(cases.user(f"k{n}"), 2500) for n in range(5)], 2: [], 3: [], 4: []}
     path = query(tmp_path, IDLE, stands, name=PANDAS)
     report = api.leftovers(path, limit=2)

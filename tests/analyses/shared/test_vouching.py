@@ -20,13 +20,13 @@ def vouching(report: Report) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_says_which_files_nothing_vouches_for(command: object) -> None:
+def test_every_command_notes_files_without_checksum(command: object) -> None:
     assert callable(command)
     (note,) = vouching(command(str(NEWEST / "codec_zstd/checkpoint")))
     assert "11 of 11 state files" in note
 
 
-def test_a_snapshot_confirms_the_deltas_up_to_it() -> None:
+def test_snapshot_confirms_deltas_before_it() -> None:
     report = api.verify(str(NEWEST / "codec_zstd/checkpoint"))
     summary = report.summary
     assert summary["files_without_checksum"] == summary["files_that_passed"] == 11
@@ -41,12 +41,12 @@ def test_a_snapshot_confirms_the_deltas_up_to_it() -> None:
     assert audited["small_files_without_checksum"] == 13
 
 
-def test_blocks_with_checksums_vouch_for_state_files() -> None:
+def test_lz4_block_checksums_need_no_note() -> None:
     assert vouching(api.audit(str(NEWEST / "agg_append/checkpoint"))) == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_there_is_no_word_where_a_checksum_vouches_for_all(command: object, tmp_path: Path) -> None:
+def test_no_note_if_all_files_have_checksums(command: object, tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "codec_zstd/checkpoint", root)
     with_sums(root)
@@ -55,9 +55,7 @@ def test_there_is_no_word_where_a_checksum_vouches_for_all(command: object, tmp_
 
 
 @pytest.mark.parametrize("command", [api.rows, api.leftovers])
-def test_checksum_files_are_held_against_files_that_hold_none(
-    command: object, tmp_path: Path
-) -> None:
+def test_checksum_file_reveals_damage_of_a_snappy_delta(command: object, tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "codec_snappy/checkpoint", root)
     with_sums(root)
@@ -73,7 +71,7 @@ def test_checksum_files_are_held_against_files_that_hold_none(
     assert any("5.delta" in (problem.path or "") for problem in report.problems)
 
 
-def test_that_a_checkpoint_has_no_state_is_vouched_for_by_nothing(tmp_path: Path) -> None:
+def test_missing_state_folder_has_a_note(tmp_path: Path) -> None:
     root = Path(shutil.copytree(NEWEST / "agg_global/checkpoint", tmp_path / "c"))
     assert vouching(api.audit(str(root))) == []
     shutil.rmtree(root / "state")
@@ -82,7 +80,7 @@ def test_that_a_checkpoint_has_no_state_is_vouched_for_by_nothing(tmp_path: Path
         assert "its query keeps none, or state/ is lost" in note
 
 
-def test_a_file_that_no_store_names_so_is_named(tmp_path: Path) -> None:
+def test_file_with_an_impossible_name_is_a_finding(tmp_path: Path) -> None:
     root = Path(shutil.copytree(NEWEST / "agg_global/checkpoint", tmp_path / "c"))
     folder = root / "state/0/0"
     (folder / "1.delta").rename(folder / "9223372036854775807.delta")

@@ -14,7 +14,7 @@ from tests.cases import small_checkpoint
 PLACE = StoreName(1, "default")
 
 
-def test_null_stays_null_and_what_has_no_schema_is_null(tmp_path: Path) -> None:
+def test_null_rows_and_rows_without_schema_are_null(tmp_path: Path) -> None:
     words = StoreWords(open_checkpoint(str(small_checkpoint(tmp_path))))
     rows = [None, cases.micros(1_000_000), None]
     display = {"ts": "1970-01-01T00:00:01.000000Z"}
@@ -25,14 +25,14 @@ def test_null_stays_null_and_what_has_no_schema_is_null(tmp_path: Path) -> None:
     assert words.hex(None) is None
 
 
-def test_redaction_hides_bytes_too(tmp_path: Path) -> None:
+def test_redaction_hides_hex_bytes(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     words = StoreWords(checkpoint, Redact.ALL)
     assert words.keys(PLACE, [None, b"x"]) == [None, "***"]
     assert words.hex(b"x") is None
 
 
-def test_rows_come_in_chunks_and_problems_go_aside() -> None:
+def test_row_chunks_without_problem_rows() -> None:
     location = {"operator_id": 0, "store_name": "default", "partition_id": 1, "version": 2}
     row = location | {"kind": "row", "key": b"k", "value": b"v"}
     gone = location | {"kind": "problem", "slug": "missing-version", "message": "again"}
@@ -44,7 +44,7 @@ def test_rows_come_in_chunks_and_problems_go_aside() -> None:
     assert [problem.slug for problem in problems] == ["missing-version", "bad-frame"]
 
 
-def test_what_the_listing_told_is_not_told_again() -> None:
+def test_listed_problems_are_not_added_again() -> None:
     stores = StoreId(0, "default", 1), StoreId(0, "default", 2)
     listed = [Problem("missing-version", "cannot be restored", "p/1", store=stores[0])]
     problems = list(listed)

@@ -1,0 +1,50 @@
+"""Parts of a report that tests compare with literal values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from inspector.findings.finding import Finding
+from inspector.model import Problem
+from inspector.render.report import Report
+
+
+def rows_of_table(report: Report, name: str) -> list[Any]:
+    """Return the rows of the table of this name, or no rows if the report has no such table."""
+    return [row for table in report.tables if table.name == name for row in table.rows]
+
+
+def table_names(report: Report) -> list[str]:
+    """Return the names of all tables of a report, in their order."""
+    return [table.name for table in report.tables]
+
+
+def column(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
+    """Return the values of one column."""
+    return [row[name] for row in rows]
+
+
+def columns(rows: Iterable[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    """Return the values of some columns, with a tuple for each row."""
+    return [tuple(row[name] for name in names) for row in rows]
+
+
+def finding_ids(report: Report) -> list[str]:
+    """Return the ids of the findings of a report, in their order."""
+    return [finding.kind.id for finding in report.findings]
+
+
+def damage_ids(report: Report) -> set[str]:
+    """Return the ids of the findings about damage (SS1nn)."""
+    return {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"}
+
+
+def findings_with_id(report: Report, kind_id: str) -> list[Finding]:
+    """Return the findings of one kind."""
+    return [finding for finding in report.findings if finding.kind.id == kind_id]
+
+
+def slugs(problems: Iterable[Problem]) -> list[str]:
+    """Return the slugs of problems, in their order."""
+    return [problem.slug for problem in problems]
