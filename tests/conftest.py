@@ -59,8 +59,8 @@ ALL_CHECKPOINTS = "test_leftovers_by_partition_equal_those_of_all_partitions"
 FULL[f"analyses/shared/test_fact_tables.py::{ALL_CHECKPOINTS}"] = "all checkpoints of all releases"
 
 SMOKE = {
-    "engines/test_spark.py::test_fields": "both engines say the same",
-    "engines/test_spark.py::test_what_cannot_be_read_is_a_row_and_fails_no_job": "its errors",
+    "engines/test_spark.py::test_spark_field_sizes_equal_local_ones": "both engines agree",
+    "engines/test_spark.py::test_unreadable_files_are_problem_facts_on_spark": "its errors",
     "test_spark.py": "what Spark's own reader says",
 }
 """Tests on Spark, or files of them, that are not ``full``: one session serves them all."""

@@ -29,25 +29,25 @@ from inspector.sparktypes.ddl import parse_ddl
         ("struct<a: int, a: date>", pa.struct([("a", pa.int32()), ("a#2", pa.date32())])),
     ],
 )
-def test_types(ddl: str, expected: Any) -> None:
+def test_arrow_type_of_each_spark_type(ddl: str, expected: Any) -> None:
     assert arrow_type(parse_ddl(f"f {ddl}").fields[0].data_type) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_type(kind: str) -> None:
+def test_every_kind_has_an_arrow_type(kind: str) -> None:
     assert arrow_type(AtomicType(kind, kind)) is not None
 
 
-def test_a_user_defined_type_is_what_it_stores() -> None:
+def test_user_defined_type_becomes_its_stored_type() -> None:
     assert arrow_type(UserDefinedType(UserDefinedType(LONG))) == pa.int64()
 
 
-def test_an_unknown_type_is_named() -> None:
+def test_unknown_type_is_named_in_the_error() -> None:
     with pytest.raises(DecodeError, match="type 'tensor' is unknown"):
         arrow_type(ArrayType(AtomicType("unknown", "tensor")))
 
 
-def test_depth_is_limited() -> None:
+def test_nesting_depth_is_limited() -> None:
     nested = ArrayType(ArrayType(LONG))
     assert arrow_type(nested, depth=2) == pa.list_(pa.list_(pa.int64()))
     with pytest.raises(DecodeError, match="nested too deeply"):

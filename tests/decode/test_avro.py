@@ -21,7 +21,7 @@ from tests.decode.avro_values import number, record, schemas, wider
 
 
 @given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
-def test_a_record_becomes_the_row_that_spark_makes_of_it(found: tuple[StructType, Any]) -> None:
+def test_avro_record_decodes_to_unsafe_row(found: tuple[StructType, Any]) -> None:
     schema, values = found
     data = record(schema, values)
     assert AvroRows(schema).unsafe_row(data) == encode.row(schema, values)
@@ -31,13 +31,13 @@ def test_a_record_becomes_the_row_that_spark_makes_of_it(found: tuple[StructType
 
 
 @given(schemas, st.binary(max_size=60))
-def test_any_bytes_give_a_row_or_an_error(typed: tuple[StructType, Any], data: bytes) -> None:
+def test_any_bytes_give_a_row_or_decode_error(typed: tuple[StructType, Any], data: bytes) -> None:
     with contextlib.suppress(DecodeError):
         AvroRows(typed[0]).unsafe_row(data)
 
 
 @given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
-def test_a_field_that_came_later_is_null_and_one_that_went_is_passed_over(
+def test_added_field_is_null_and_removed_field_is_skipped(
     found: tuple[StructType, Any],
 ) -> None:
     schema, values = found
@@ -60,7 +60,7 @@ def test_a_field_that_came_later_is_null_and_one_that_went_is_passed_over(
         ("struct<a: int>", "struct<b: string, a: bigint>", (3,), (None, 3)),
     ],
 )
-def test_a_type_that_was_widened(before: str, after: str, value: Any, as_read: Any) -> None:
+def test_widened_type_is_converted(before: str, after: str, value: Any, as_read: Any) -> None:
     written, schema = parse_ddl(f"x {before}"), parse_ddl(f"x {after}")
     data = record(written, (value,))
     assert AvroRows(schema, written).unsafe_row(data) == encode.row(schema, (as_read,))
@@ -77,12 +77,12 @@ def test_a_type_that_was_widened(before: str, after: str, value: Any, as_read: A
         ("array<interval>", "array<interval>"),
     ],
 )
-def test_a_type_that_avro_does_not_give(before: str, after: str) -> None:
+def test_incompatible_types_are_refused(before: str, after: str) -> None:
     with pytest.raises(DecodeError, match="expected a type that Spark stores as Avro"):
         AvroRows(parse_ddl(f"x {after}"), parse_ddl(f"x {before}"))
 
 
-def test_two_fields_of_one_name_are_no_avro() -> None:
+def test_duplicate_field_names_are_refused() -> None:
     with pytest.raises(DecodeError, match="two fields of one name"):
         AvroRows(parse_ddl("a int, a int"))
 
@@ -109,20 +109,20 @@ ONE = number(1)
         ("x int", b"", TruncatedError, "got 0 bytes"),
     ],
 )
-def test_bytes_that_are_no_such_record(
+def test_malformed_avro_records_are_refused(
     ddl: str, data: bytes, error: type[DecodeError], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         AvroRows(parse_ddl(ddl)).unsafe_row(data)
 
 
-def test_a_block_may_say_its_bytes() -> None:
+def test_array_block_with_byte_count() -> None:
     schema = parse_ddl("x array<int>")
     data = ONE + number(-2) + number(2) + number(5) + number(6) + number(0)
     assert AvroRows(schema).unsafe_row(data) == encode.row(schema, ([5, 6],))
 
 
-def test_fields_that_the_schema_adds_are_bounded_by_the_bytes() -> None:
+def test_added_fields_are_limited_by_record_bytes() -> None:
     struct_type = StructType(tuple(StructField(f"f{i}", parse_ddl("a int")) for i in range(9_000)))
     rows = parse_ddl("x array<struct<a: int>>")
     wide = StructType((StructField("x", ArrayType(struct_type)),))
@@ -130,13 +130,13 @@ def test_fields_that_the_schema_adds_are_bounded_by_the_bytes() -> None:
         AvroRows(wide, rows).unsafe_row(ONE + number(200) + b"\2\0" * 200 + number(0))
 
 
-def test_a_row_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_bytes_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(avro, "LIMITS", Limits(record_bytes=3))
     with pytest.raises(LimitError, match="record_bytes"):
         AvroRows(parse_ddl("x binary")).values(bytes(4))
 
 
-def test_the_ordered_fields_of_a_range_key() -> None:
+def test_range_key_fields_with_null_markers() -> None:
     rows = AvroRows(range_fields(parse_ddl("expirationMs bigint")))
     value = struct.pack(">q", 1_700_000_000_000)
     data = ONE + number(1) + b"\1" + ONE + number(8) + value

@@ -32,7 +32,7 @@ def read(data: bytes, cut: int = 7) -> tuple[ChangelogHead, Found]:
 
 @pytest.mark.parametrize("cut", [1, 7, 1 << 20])
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_every_version_is_read(version: int, cut: int) -> None:
+def test_reads_changelog_versions_1_to_4(version: int, cut: int) -> None:
     entries = [*ENTRIES, (MERGE, b"list", b"more")] if version in (2, 4) else ENTRIES
     head, result = read(changelog(entries, version), cut)
     assert head.version == version
@@ -41,7 +41,7 @@ def test_every_version_is_read(version: int, cut: int) -> None:
     assert result == [(kind if with_kinds else None, key, value) for kind, key, value in entries]
 
 
-def test_changelogs_of_spark_4_3_0() -> None:
+def test_changelog_bytes_of_spark_4_3_0() -> None:
     # The first bytes of a join of format 3, and of an aggregation in checkpoint format 2.
     join = bytes.fromhex("0002763201000000040300006b00000001ff00")
     assert read(join) == (ChangelogHead(2, (), 4), [(PUT, b"\3\0\0k", b"\xff")])
@@ -55,14 +55,14 @@ def test_changelogs_of_spark_4_3_0() -> None:
     [b"x" * 0x10000, b"v)" + b"x" * (0x27629 - 2)],
     ids=["text", "v)"],
 )
-def test_a_long_first_key_is_no_version(key: bytes) -> None:
+def test_long_first_key_is_not_taken_for_a_version(key: bytes) -> None:
     head, result = read(changelog([(PUT, key, b"v")]), 1 << 20)
     assert head == ChangelogHead()
     assert result == [(None, key, b"v")]
 
 
 @pytest.mark.parametrize("text", ["v5", "v0", "v99999"])
-def test_an_unknown_version_is_refused(text: str) -> None:
+def test_unknown_changelog_version_is_refused(text: str) -> None:
     with pytest.raises(DecodeError, match="expected v1 to v4"):
         read(utf(text))
 
@@ -71,13 +71,13 @@ def test_an_unknown_version_is_refused(text: str) -> None:
     "lineage",
     ["", "{}", "[1]", '[{"version":1}]', '[{"version":-1,"checkpointUniqueId":"x"}]', "["],
 )
-def test_a_lineage_that_is_none_is_refused(lineage: str) -> None:
+def test_malformed_lineage_is_refused(lineage: str) -> None:
     with pytest.raises(DecodeError, match="lineage"):
         read(changelog([], 4, lineage))
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_a_file_that_was_cut_is_truncated(version: int) -> None:
+def test_cut_changelog_raises_truncated_error(version: int) -> None:
     data = changelog(ENTRIES, version)
     for size in range(len(data)):
         with pytest.raises(TruncatedError) as result:
@@ -86,7 +86,7 @@ def test_a_file_that_was_cut_is_truncated(version: int) -> None:
         assert result.value.offset <= size
 
 
-def test_an_unknown_kind_has_its_place() -> None:
+def test_unknown_entry_kind_has_its_offset() -> None:
     with pytest.raises(DecodeError, match="kind") as result:
         read(utf("v2") + b"\2" + struct.pack(">i", 1))
     assert result.value.offset == 4
@@ -96,6 +96,6 @@ def test_an_unknown_kind_has_its_place() -> None:
 
 
 @given(st.binary(max_size=80) | st.binary(max_size=60).map(lambda remainder: utf("v4") + remainder))
-def test_any_bytes_are_entries_or_a_typed_error(data: bytes) -> None:
+def test_any_bytes_give_entries_or_decode_error(data: bytes) -> None:
     with suppress(DecodeError):
         read(data)

@@ -27,7 +27,7 @@ def read(
     return values.tolist(), valid.tolist()
 
 
-def test_a_field_of_a_struct() -> None:
+def test_reads_int64_field_within_struct() -> None:
     rows = [
         encode.row(WINDOWED, ((1, 2), "a", 3)),
         encode.row(WINDOWED, (None, "bb", None)),
@@ -38,32 +38,32 @@ def test_a_field_of_a_struct() -> None:
     assert read(WINDOWED, (2,), rows) == ([3, 0, -6, 9], [True, False, True, True])
 
 
-def test_no_rows() -> None:
+def test_reads_int64_field_of_no_rows() -> None:
     assert read(WINDOWED, (0, 1), []) == ([], [])
 
 
 @pytest.mark.parametrize(
     "row", [b"", bytes(8), bytes(31), bytes(33), b"\xff" * 32, bytes(12) + b"\xff" * 20]
 )
-def test_misfits_have_no_value(row: bytes) -> None:
+def test_rows_that_do_not_fit_have_no_value(row: bytes) -> None:
     good = encode.row(WINDOWED, ((1, 2), "a", 3))
     values, valid = read(WINDOWED, (0, 1), [good, row, good])
     assert (values, valid) == ([2, 0, 2], [True, False, True])
 
 
 @pytest.mark.parametrize("path", [(), (3,), (-1,), (0,), (1,), (0, 2), (2, 0), (0, 1, 0)])
-def test_paths_that_lead_nowhere(path: tuple[int, ...]) -> None:
+def test_paths_to_no_int64_field_are_refused(path: tuple[int, ...]) -> None:
     with pytest.raises(DecodeError):
         Int64Path(WINDOWED, path)
 
 
-def test_rows_outside_of_the_buffer_are_a_mistake_of_the_caller() -> None:
+def test_int64_rows_outside_of_the_buffer_raise_value_error() -> None:
     with pytest.raises(ValueError, match="outside"):
         Int64Path(WINDOWED, (2,)).read(bytes(8), np.array([0]), np.array([32]))
 
 
 @pytest.mark.parametrize(("fields", "offset"), [(1, 8), (64, 8), (65, 16), (128, 16), (129, 24)])
-def test_slots_follow_the_null_bits(fields: int, offset: int) -> None:
+def test_slot_offset_follows_null_bits(fields: int, offset: int) -> None:
     schema = parse_ddl(", ".join(f"f{i} bigint" for i in range(fields)))
     assert slot_offset(schema, 0) == offset
     assert slot_offset(schema, fields - 1) == offset + 8 * (fields - 1)
@@ -72,7 +72,7 @@ def test_slots_follow_the_null_bits(fields: int, offset: int) -> None:
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda part: part * 8), max_size=4), st.data())
-def test_any_bytes_agree_with_the_whole_row(rows: list[bytes], data: st.DataObject) -> None:
+def test_int64_path_agrees_with_row_decoder(rows: list[bytes], data: st.DataObject) -> None:
     schema = parse_ddl("w struct<s: timestamp, e: timestamp>, v bigint")
     for _ in range(data.draw(st.integers(0, 3))):
         values = data.draw(st.tuples(st.none() | st.tuples(st.none(), st.just(5)), st.just(7)))

@@ -55,19 +55,19 @@ def _cuts(parts: list[StructType], cut: int) -> list[tuple[StructType, int, int 
 
 
 @given(st.lists(VALUES, min_size=1, max_size=5), st.integers(0, len(TYPES)))
-def test_two_parts_make_the_row_that_a_writer_makes(rows: list[tuple[Any, ...]], cut: int) -> None:
+def test_composing_two_parts_gives_the_encoded_row(rows: list[tuple[Any, ...]], cut: int) -> None:
     schema = struct_of(*TYPES)
     assert composed_from(schema, rows, cut) == [encode.row(schema, row) for row in rows]
 
 
 @pytest.mark.parametrize("fields", [1, 63, 64, 65, 130])
-def test_null_bits_of_many_fields_move(fields: int) -> None:
+def test_null_bits_of_many_fields_are_moved(fields: int) -> None:
     schema = struct_of(*[LONG] * fields)
     row = tuple(None if i % 3 == 0 else i for i in range(fields))
     assert composed_from(schema, [row, row], fields // 2) == [encode.row(schema, row)] * 2
 
 
-def test_columns_can_be_repeated_and_counted() -> None:
+def test_composes_selected_and_constant_columns() -> None:
     schema = struct_of(TEXT)
     buffer, offsets, lengths = laid([encode.row(schema, ["one"]), encode.row(schema, ["two"])])
     (column,) = columns_of(buffer, offsets, lengths, [TEXT])
@@ -78,7 +78,7 @@ def test_columns_can_be_repeated_and_counted() -> None:
     assert actual.data == b"".join(expected)
 
 
-def test_no_rows_are_no_bytes() -> None:
+def test_composing_no_rows_gives_no_bytes() -> None:
     nothing = np.empty(0, np.int64)
     assert compose_rows(b"", columns_of(b"", nothing, nothing, [TEXT]), 0).data == b""
 
@@ -95,21 +95,21 @@ def test_no_rows_are_no_bytes() -> None:
     ],
     ids=["empty", "no slot", "cut", "too long", "within the slots", "far away"],
 )
-def test_a_field_outside_of_its_row_is_refused(row: bytes) -> None:
+def test_field_outside_of_its_row_is_refused(row: bytes) -> None:
     with pytest.raises(RowError) as result:
         columns_of(*laid([row]), [TEXT])
     assert result.value.offset == 1
 
 
 @given(st.binary(max_size=64))
-def test_any_bytes_are_rows_or_a_typed_error(row: bytes) -> None:
+def test_composing_any_bytes_gives_rows_or_row_error(row: bytes) -> None:
     with suppress(RowError):
         columns = columns_of(*laid([row]), [TEXT, WIDE])
         result = compose_rows(laid([row])[0], columns, 1)
         assert len(result.data) == int(result.lengths[0]) <= len(row) + 16
 
 
-def test_a_null_decimal_keeps_its_room() -> None:
+def test_null_decimal_keeps_its_reserved_bytes() -> None:
     schema = struct_of(WIDE, WIDE)
     rows = [(None, Decimal("1.50")), (Decimal("-2.00"), None)]
     assert composed_from(schema, rows, 1) == [encode.row(schema, row) for row in rows]

@@ -51,7 +51,7 @@ def decoded(schema: StructType, encoder: KeyEncoder, *keys: bytes) -> list[bytes
     return cut(rows.data, Spans(rows.offsets, rows.lengths))
 
 
-def test_a_row_has_a_version_before_it() -> None:
+def test_encoding_version_byte_is_removed() -> None:
     buffer, result = spans(encoded(b"row"), encoded(b""))
     assert cut(buffer, plain_rows(buffer, result)) == [b"row", b""]
     for bad in (b"", b"\1row"):
@@ -60,7 +60,7 @@ def test_a_row_has_a_version_before_it() -> None:
         assert error.value.offset == 2
 
 
-def test_a_family_is_two_bytes_the_lower_first() -> None:
+def test_column_family_id_is_two_bytes_little_endian() -> None:
     buffer, result = spans(family(3) + b"k", family(0x0300) + b"k", family(3))
     assert of_family(buffer, result, 3).tolist() == [True, False, True]
     assert of_family(buffer, result, 0x0300).tolist() == [False, True, False]
@@ -69,7 +69,7 @@ def test_a_family_is_two_bytes_the_lower_first() -> None:
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
-def test_a_prefix_and_the_rest_are_one_row(columns: int) -> None:
+def test_prefix_key_is_decoded_to_one_row(columns: int) -> None:
     schema = struct_of(TEXT, LONG, TEXT)
     rows = [("a", 1, "rest"), (None, None, None), ("longer than eight", -1, "")]
     keys = [prefixed(schema, row, columns) for row in rows]
@@ -91,7 +91,7 @@ def test_a_prefix_and_the_rest_are_one_row(columns: int) -> None:
         (FLOAT, -0.25, b"\0" + bytes(0xFF ^ b for b in struct.pack(">f", -0.25))),
     ],
 )
-def test_ordered_columns_are_restored_in_their_place(
+def test_range_key_column_is_restored_at_its_ordinal(
     data_type: Any, value: object, ordered: bytes
 ) -> None:
     schema = struct_of(TEXT, data_type)
@@ -100,7 +100,7 @@ def test_ordered_columns_are_restored_in_their_place(
     assert result == [encode.row(schema, ("name", value))]
 
 
-def test_ordered_columns_alone_have_no_rest() -> None:
+def test_range_key_of_only_ordered_columns() -> None:
     schema = struct_of(LONG, LONG)
     key = ranged(schema, (1, 2), [1, 0], [b"\1" + struct.pack(">q", v) for v in (2, 1)])
     result = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1, 0)), key)
@@ -108,7 +108,7 @@ def test_ordered_columns_alone_have_no_rest() -> None:
 
 
 @pytest.mark.parametrize("micros", [0, 1767225600000000, -5])
-def test_a_time_is_a_column_before_or_behind_its_row(micros: int) -> None:
+def test_timestamp_first_and_last_keys(micros: int) -> None:
     schema = struct_of(TEXT, LONG)
     row, time = encoded(encode.row(struct_of(TEXT), ["k"])), time_bytes(micros)
     for kind, key in (
@@ -118,7 +118,7 @@ def test_a_time_is_a_column_before_or_behind_its_row(micros: int) -> None:
         assert decoded(schema, KeyEncoder(kind), key) == [encode.row(schema, ("k", micros))]
 
 
-def test_a_key_of_a_join_of_spark_4_3_0() -> None:
+def test_join_key_bytes_of_spark_4_3_0() -> None:
     # left-keyWithTsToValues: key k0, event time 2026-01-01T00:00:00Z.
     row = "00 0000000000000000 0200000010000000 6b30000000000000"
     key = bytes.fromhex(f"{row} 8006474846204000")
@@ -139,18 +139,18 @@ def test_a_key_of_a_join_of_spark_4_3_0() -> None:
         (KeyEncoder(KeyEncoding.TIMESTAMP_LAST), b"\0" * 7, "without its time"),
     ],
 )
-def test_what_cannot_be_a_key_is_a_typed_error(encoder: KeyEncoder, key: bytes, error: str) -> None:
+def test_malformed_keys_raise_decode_error(encoder: KeyEncoder, key: bytes, error: str) -> None:
     with pytest.raises(DecodeError, match=error):
         decoded(struct_of(TEXT, LONG), encoder, key)
 
 
-def test_keys_in_parts_need_a_schema() -> None:
+def test_key_decoder_needs_a_schema() -> None:
     with pytest.raises(DecodeError, match="state schema is missing"):
         KeyDecoder(None, KeyEncoder(KeyEncoding.PREFIX, 1)).rows(*spans(b""))
 
 
 @pytest.mark.parametrize("delimiter", [b"", b","])
-def test_lists_are_taken_apart(delimiter: bytes) -> None:
+def test_list_value_is_split_into_elements(delimiter: bytes) -> None:
     lists = [listed(b"one", delimiter=delimiter), listed(b"", b"two", b"3", delimiter=delimiter)]
     buffer, result = spans(*lists)
     pieces = pieces_of(buffer, result, len(delimiter))
@@ -159,7 +159,7 @@ def test_lists_are_taken_apart(delimiter: bytes) -> None:
     assert cut(buffer, rows) == [b"one", b"", b"two", b"3"]
 
 
-def test_a_size_is_held_against_what_follows() -> None:
+def test_size_prefix_is_checked_against_remaining_bytes() -> None:
     assert sizes_at(*spans(sized(b"abc") + b"more")).tolist() == [3]
     for bad in (b"\0\0\0", b"\4\0\0\0abc", b"\xff\xff\xff\xff"):
         with pytest.raises(RecordError):
@@ -177,13 +177,15 @@ encoders = st.sampled_from(
 
 
 @given(encoders, st.binary(max_size=60) | st.binary(max_size=50).map(sized))
-def test_any_bytes_are_a_key_or_a_typed_error(encoder: KeyEncoder, key: bytes) -> None:
+def test_any_bytes_give_a_key_or_decode_error(encoder: KeyEncoder, key: bytes) -> None:
     with suppress(DecodeError):
         decoded(struct_of(TEXT, LONG), encoder, key)
 
 
 @given(st.binary(max_size=40), st.sampled_from([0, 1]), st.sampled_from([0, 4]))
-def test_any_bytes_are_a_list_or_a_typed_error(data: bytes, delimiter: int, before: int) -> None:
+def test_any_bytes_give_list_elements_or_decode_error(
+    data: bytes, delimiter: int, before: int
+) -> None:
     with suppress(DecodeError):
         buffer, result = spans(b"\0\0\0\0" + data)
         pieces_of(buffer, result, delimiter, before)

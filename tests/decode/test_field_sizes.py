@@ -26,7 +26,7 @@ def total(result: RowBytes) -> int:
     return result.null_bit_bytes + result.other_bytes + sum(field.bytes for field in result.fields)
 
 
-def test_each_field_has_a_word_and_what_it_points_to() -> None:
+def test_fixed_and_variable_bytes_of_each_field() -> None:
     row = encode.row(SCHEMA, (7, "hello", Decimal("1.50"), (1, "x"), (1, 2, 3)))
     result = measured(row)
     assert (result.rows, result.null_bit_bytes, result.other_bytes) == (1, 8, 0)
@@ -40,7 +40,7 @@ def test_each_field_has_a_word_and_what_it_points_to() -> None:
     assert total(result) == len(row)
 
 
-def test_nulls_keep_what_was_reserved_for_them() -> None:
+def test_null_fields_count_reserved_bytes() -> None:
     row = encode.row(SCHEMA, (None, None, None, None, None))
     result = measured(row)
     assert [item.nulls for item in result.fields] == [1] * 5
@@ -48,14 +48,14 @@ def test_nulls_keep_what_was_reserved_for_them() -> None:
     assert total(result) == len(row)
 
 
-def test_a_row_too_short_is_told_apart() -> None:
+def test_bytes_of_a_too_short_row_are_other_bytes() -> None:
     result = measured(b"\0" * 16, encode.row(SCHEMA, (1, "", None, None, None)))
     assert result.rows == 2
     assert result.other_bytes >= 16
     assert result.null_bit_bytes == 8
 
 
-def test_bytes_add() -> None:
+def test_row_bytes_add() -> None:
     item = encode.row(SCHEMA, (1, "abc", None, (2, "y"), None))
     two = encode.row(SCHEMA, (None, "", Decimal(5), None, (1, 1, 1)))
     assert measured(item, two) == measured(item) + measured(two)
@@ -64,7 +64,7 @@ def test_bytes_add() -> None:
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda data: data * 8), max_size=4))
-def test_any_rows_are_accounted_for_to_the_byte(rows: list[bytes]) -> None:
+def test_bytes_of_any_rows_sum_to_their_size(rows: list[bytes]) -> None:
     assert total(measured(*rows)) == sum(map(len, rows))
 
 
@@ -78,7 +78,7 @@ def deep(*rows: bytes) -> dict[str, FieldBytes]:
     return dict(zip(names, result.nested, strict=True))
 
 
-def test_fields_of_structs_are_measured_however_deep() -> None:
+def test_bytes_of_nested_struct_fields() -> None:
     rows = [
         encode.row(DEEP, (1, (("hello", 2), "x"), (3,))),
         encode.row(DEEP, (1, ((None, 2), "yy"), None)),
@@ -102,14 +102,14 @@ def test_fields_of_structs_are_measured_however_deep() -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, 200))
-def test_any_bytes_are_measured(junk: bytes, cut: int) -> None:
+def test_any_bytes_give_nested_field_sizes(junk: bytes, cut: int) -> None:
     row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
     result = deep(row[:cut] + junk, junk)
     assert len(result) == 5
     assert all(value.bytes >= 0 for value in result.values())
 
 
-def test_what_is_nested_adds() -> None:
+def test_nested_field_bytes_add() -> None:
     row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
     lengths = np.array([len(row)], np.int64)
     item = measure_rows(DEEP, row, np.zeros(1, np.int64), lengths)

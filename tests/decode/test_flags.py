@@ -20,10 +20,10 @@ def counted(*rows: bytes) -> tuple[int, int]:
 
 
 @given(st.lists(st.none() | st.booleans(), max_size=12))
-def test_true_false_and_null_are_told_apart(flags: list[bool | None]) -> None:
+def test_counts_true_and_false_without_null(flags: list[bool | None]) -> None:
     rows = [encode.row(SCHEMA, ("x" * i, flag)) for i, flag in enumerate(flags)]
     assert counted(*rows) == (flags.count(True), flags.count(False))
 
 
-def test_a_row_that_does_not_fit_is_neither() -> None:
+def test_row_that_does_not_fit_is_not_counted() -> None:
     assert counted(b"\0" * 16, encode.row(SCHEMA, ("a", True))) == (1, 0)

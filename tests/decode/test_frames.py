@@ -33,7 +33,7 @@ EMPTY_DELTAS = {
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_reads_what_spark_wrote(codec: str) -> None:
+def test_reads_empty_deltas_of_spark_4_3_0(codec: str) -> None:
     data = bytes.fromhex(EMPTY_DELTAS[codec])
     assert sniff(data[:8]) == codec
     assert b"".join(inflate([data], codec)) == encode.END
@@ -50,12 +50,12 @@ def test_reads_what_spark_wrote(codec: str) -> None:
         ("LZ4CompressionCodec", "lz4"),
     ],
 )
-def test_names_of_codecs(value: str, codec: str) -> None:
+def test_codec_of_configured_name(value: str, codec: str) -> None:
     assert codec_of(value) == codec
 
 
 @pytest.mark.parametrize("value", ["", "none", "gzip", "com.example.SnappyCompressionCodec"])
-def test_an_unknown_codec_is_named(value: str) -> None:
+def test_unknown_codec_is_named_in_the_error(value: str) -> None:
     with pytest.raises(DecodeError, match=f"unknown codec '{value}', expected lz4, lzf"):
         codec_of(value)
 
@@ -66,38 +66,38 @@ def test_inflate_refuses_an_unknown_codec() -> None:
 
 
 @pytest.mark.parametrize("head", [b"", b"L", b"LZ4Bloc", b"PK\x03\x04", b"\x00" * 8])
-def test_sniff_knows_what_it_does_not_know(head: bytes) -> None:
+def test_sniff_returns_none_for_unknown_bytes(head: bytes) -> None:
     assert sniff(head) is None
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("chunks", [[], [b""], [b"", b""]])
-def test_an_empty_file_is_truncated(codec: str, chunks: list[bytes]) -> None:
+def test_empty_file_raises_truncated_error(codec: str, chunks: list[bytes]) -> None:
     with pytest.raises(TruncatedError, match="byte 0: the file is empty"):
         list(inflate(chunks, codec))
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
-def test_chunks_may_be_cut_anywhere(codec: str, size: int) -> None:
+def test_inflates_chunks_of_any_size(codec: str, size: int) -> None:
     data = encode.compress(SAMPLE, codec)
     assert b"".join(inflate(cut(data, size), codec)) == SAMPLE
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_streams_may_follow_one_another(codec: str) -> None:
+def test_inflates_concatenated_streams(codec: str) -> None:
     data = encode.compress(SAMPLE, codec)
     assert b"".join(inflate([data + data], codec)) == SAMPLE * 2
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_blocks_keep_to_the_limit(codec: str) -> None:
+def test_inflated_blocks_are_within_frame_bytes(codec: str) -> None:
     blocks = list(inflate([encode.compress(SAMPLE, codec)], codec, Limits(frame_bytes=1 << 16)))
     assert max(map(len, blocks)) <= 1 << 16
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_every_prefix_of_a_file_is_truncated(codec: str) -> None:
+def test_every_prefix_of_a_state_file_raises_truncated_or_tail_error(codec: str) -> None:
     """Where a codec has no end mark, that of the records tells; where it alone is cut, the tail."""
     data = encode.state_file([(b"k" * 8, bytes(range(16))), (b"l" * 8, None)] * 9, codec)
     for size in range(len(data)):
@@ -106,7 +106,7 @@ def test_every_prefix_of_a_file_is_truncated(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_garbage_behind_the_file_is_noticed(codec: str) -> None:
+def test_bytes_after_the_stream_raise_decode_error(codec: str) -> None:
     data = encode.compress(encode.END, codec)
     for garbage in (b"\x00", b"garbage" * 5):
         with pytest.raises(DecodeError) as caught:
@@ -114,7 +114,7 @@ def test_garbage_behind_the_file_is_noticed(codec: str) -> None:
         assert (caught.value.offset or 0) >= len(data)
 
 
-def test_an_error_of_the_storage_stays_what_it_is() -> None:
+def test_storage_errors_pass_through_inflate() -> None:
     class GoneError(OSError):
         pass
 
@@ -143,7 +143,9 @@ def error_of(data: bytes, codec: str) -> DecodeError | None:
 
 
 @given(st.binary(max_size=200), codecs, st.booleans())
-def test_any_bytes_give_a_value_or_a_decode_error(data: bytes, codec: str, magic: bool) -> None:
+def test_inflating_any_bytes_raises_only_decode_errors(
+    data: bytes, codec: str, magic: bool
+) -> None:
     if magic:
         data = bytes.fromhex(EMPTY_DELTAS[codec])[:16] + data
     error = error_of(data, codec)
@@ -151,7 +153,7 @@ def test_any_bytes_give_a_value_or_a_decode_error(data: bytes, codec: str, magic
 
 
 @given(codecs, st.data())
-def test_damaged_files_give_a_value_or_a_decode_error(codec: str, data: st.DataObject) -> None:
+def test_inflating_damaged_files_raises_only_decode_errors(codec: str, data: st.DataObject) -> None:
     file = bytearray(encode.compress(SAMPLE[4000:6000], codec))
     for _ in range(data.draw(st.integers(1, 3))):
         file[data.draw(st.integers(0, len(file) - 1))] = data.draw(st.integers(0, 255))

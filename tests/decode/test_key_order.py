@@ -107,15 +107,15 @@ def descents_of(key: StructType, rows: list[bytes]) -> list[bool]:
         (UserDefinedType(PAIR), [None, (None, None), (None, 0), (None, None)]),
     ],
 )
-def test_the_last_of_these_is_below_the_one_before(data_type: DataType, values: list[Any]) -> None:
+def test_only_the_last_value_descends(data_type: DataType, values: list[Any]) -> None:
     assert descents(schema(data_type), [(value,) for value in values]) == [False] * 3 + [True]
 
 
-def test_nulls_come_first() -> None:
+def test_nulls_sort_first() -> None:
     assert descents(schema(LONG), [(None,), (None,), (1,), (None,)]) == [False] * 3 + [True]
 
 
-def test_later_fields_decide_where_earlier_ones_are_equal() -> None:
+def test_later_fields_decide_if_earlier_fields_are_equal() -> None:
     rows = [("a", 2), ("a", 3), ("b", 1), ("b", 0), ("c", None)]
     expected = [False, False, False, True, False]
     assert descents(schema(StringType(), LONG), rows) == expected
@@ -137,7 +137,7 @@ UNORDERED: list[tuple[DataType, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("data_type", "high", "low"), UNORDERED)
-def test_from_a_type_without_order_on_nothing_descends(
+def test_no_descent_from_the_first_unordered_type_on(
     data_type: DataType, high: Any, low: Any
 ) -> None:
     rows = [(3, high, 9), (3, low, 8), (3, None, 7), (3, None, 6), (2, high, 9)]
@@ -145,7 +145,7 @@ def test_from_a_type_without_order_on_nothing_descends(
 
 
 @pytest.mark.parametrize("collation", ["UNICODE", "UTF8_LCASE", "UTF8_BINARY_RTRIM"])
-def test_text_of_a_collation_is_known_to_be_null_or_equal_only(collation: str) -> None:
+def test_collated_text_is_compared_only_for_null_and_equality(collation: str) -> None:
     text = StringType(collation=collation)
     rows: list[tuple[int, str | None, int]]
     rows = [(3, "b", 9), (3, "a", 8), (3, "a", 7), (3, None, 7), (3, None, 6), (2, "b", 9)]
@@ -160,7 +160,7 @@ def test_text_of_a_collation_is_known_to_be_null_or_equal_only(collation: str) -
         assert descents(schema(LONG, column, LONG), keys) == expected
 
 
-def test_the_collation_of_a_schema_file_counts() -> None:
+def test_collation_is_read_from_the_schema_file() -> None:
     key = schema(StringType(collation="UNICODE"), ArrayType(StringType(collation="de_CI")))
     assert descents(parse_schema_json(to_json(key)), [("b", ["b"]), ("a", ["a"])]) == [False, False]
     assert descents(parse_schema_json(to_json(key)), [("b", ["b"]), ("b", ["a"])]) == [False, False]
@@ -173,7 +173,7 @@ def test_void_is_always_equal() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_keys_that_do_not_fit_give_no_evidence(kernel: str) -> None:
+def test_keys_that_do_not_fit_the_schema_have_no_descents(kernel: str) -> None:
     assert descents(schema(LONG), [(2,)]) == [False]
     # One row that does not fit its schema: nothing is said of its block.
     assert not any(descents_of(schema(LONG), [b"\0" * 16, b"\0" * 8, b"\0" * 16]))
@@ -228,7 +228,9 @@ def sorted_by_spark(data_type: DataType) -> bool:
 
 
 @given(schemas, st.data())
-def test_keys_of_any_schema_descend_as_their_values_do(whole: Typed, data: st.DataObject) -> None:
+def test_descents_of_any_schema_match_a_reference_comparison(
+    whole: Typed, data: st.DataObject
+) -> None:
     key, values = whole
     assert isinstance(key, StructType)
     rows = data.draw(st.lists(values, min_size=1, max_size=4))
@@ -240,9 +242,7 @@ def test_keys_of_any_schema_descend_as_their_values_do(whole: Typed, data: st.Da
 
 
 @given(schemas, st.data())
-def test_an_order_of_keys_never_descends_and_its_reverse_never_ascends(
-    whole: Typed, data: st.DataObject
-) -> None:
+def test_key_order_is_antisymmetric(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
     assert isinstance(key, StructType)
     rows = [encode.row(key, element) for element in data.draw(st.lists(values, max_size=6))]
@@ -258,7 +258,7 @@ def test_an_order_of_keys_never_descends_and_its_reverse_never_ascends(
 
 
 @given(schemas, st.data())
-def test_damaged_keys_give_no_evidence(whole: Typed, data: st.DataObject) -> None:
+def test_damaged_keys_have_no_descents(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
     assert isinstance(key, StructType)
     rows = [bytearray(encode.row(key, item)) for item in data.draw(st.lists(values, max_size=3))]
@@ -271,14 +271,16 @@ def test_damaged_keys_give_no_evidence(whole: Typed, data: st.DataObject) -> Non
 
 
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
-def test_any_bytes(whole: Typed, rows: list[bytes]) -> None:
+def test_any_bytes_give_descents_only_if_they_fit(whole: Typed, rows: list[bytes]) -> None:
     key, _ = whole
     assert isinstance(key, StructType)
     assert not (any(descents_of(key, rows)) and decode(key, rows).misfits)
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(-3, 3) | st.none()), max_size=12))
-def test_it_is_the_order_of_utf8_bytes_and_numbers(rows: list[tuple[str, int | None]]) -> None:
+def test_key_order_is_the_order_of_utf8_bytes_and_numbers(
+    rows: list[tuple[str, int | None]],
+) -> None:
     def place(row: tuple[str, int | None]) -> tuple[bytes, bool, int]:
         return row[0].encode(), row[1] is not None, row[1] or 0
 

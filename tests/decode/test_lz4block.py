@@ -28,7 +28,7 @@ def read(data: bytes, limits: Limits | None = None) -> bytes:
     return b"".join(inflate([data], "lz4", limits or Limits()))
 
 
-def test_blocks_and_end_mark() -> None:
+def test_reads_compressed_and_stored_lz4_blocks() -> None:
     assert BLOCK[8] == 0x25
     assert STORED[8] == 0x15
     assert read(BLOCK + STORED + ENDED) == RAW + b"\xff\xff\xff\xff"
@@ -40,11 +40,11 @@ def test_block_sizes_that_spark_allows(size: int) -> None:
     assert read(encode.lz4(raw, size)) == raw
 
 
-def test_a_stream_of_nothing_is_an_end_mark() -> None:
+def test_empty_lz4_stream_is_only_an_end_mark() -> None:
     assert read(ENDED) == b""
 
 
-def test_the_end_mark_must_be_there() -> None:
+def test_missing_end_mark_raises_truncated_error() -> None:
     with pytest.raises(TruncatedError, match=f"byte {len(BLOCK)}: the LZ4 stream has no end mark"):
         read(BLOCK)
     with pytest.raises(TruncatedError, match="has no end mark"):
@@ -52,7 +52,7 @@ def test_the_end_mark_must_be_there() -> None:
 
 
 @pytest.mark.parametrize("garbage", [b"\x00", b"LZ4Blokk", b"0" * 30])
-def test_garbage_behind_the_end_mark(garbage: bytes) -> None:
+def test_bytes_after_the_end_mark_are_refused(garbage: bytes) -> None:
     with pytest.raises(FrameError, match="expected an LZ4 block") as caught:
         read(BLOCK + ENDED + garbage)
     assert caught.value.offset == len(BLOCK + ENDED)
@@ -80,7 +80,7 @@ def test_headers_that_lz4_java_refuses(header: tuple[int, int, int, int], messag
     assert caught.value.offset == len(BLOCK)
 
 
-def test_a_block_that_holds_less_than_it_claims() -> None:
+def test_block_shorter_than_its_header_claims() -> None:
     """What pyarrow leaves out of the buffer stays as it was; the checksum notices."""
     payload = BLOCK[21:]
     header = encode.lz4_header(0x25, len(payload), len(RAW) + 500, 0x1234567)
@@ -89,7 +89,7 @@ def test_a_block_that_holds_less_than_it_claims() -> None:
 
 
 @pytest.mark.parametrize("size", [1 << 20, (1 << 25) - 1])
-def test_a_forged_size_is_refused_before_it_is_used(size: int) -> None:
+def test_forged_lz4_block_size_is_refused(size: int) -> None:
     header = encode.lz4_header(0x2F, 4, size, 0)
     with pytest.raises(LimitError, match=f"LZ4 block of {size} bytes, limit 1000"):
         read(header + b"abcd", Limits(frame_bytes=1000))
@@ -97,19 +97,19 @@ def test_a_forged_size_is_refused_before_it_is_used(size: int) -> None:
         read(encode.lz4_header(0x2F, size, 4, 0), Limits(frame_bytes=1000))
 
 
-def test_a_block_that_is_cut() -> None:
+def test_cut_lz4_block_raises_truncated_error() -> None:
     with pytest.raises(TruncatedError, match=r"byte 21: LZ4 block: got 3 bytes, expected \d+"):
         read(BLOCK[:24])
 
 
 @pytest.mark.parametrize("size", [1, 8, 20])
-def test_a_header_that_is_cut(size: int) -> None:
+def test_cut_lz4_header_raises_truncated_error(size: int) -> None:
     with pytest.raises(TruncatedError, match="an LZ4 block is cut short") as caught:
         read(BLOCK + BLOCK[:size])
     assert caught.value.offset == len(BLOCK)
 
 
-def test_every_flipped_bit_is_noticed_or_harmless() -> None:
+def test_every_flipped_bit_raises_or_changes_nothing() -> None:
     """Harmless: a higher level, and the method of the end mark."""
     data = BLOCK + STORED + ENDED
     expected = read(data)
@@ -155,7 +155,7 @@ _CONTENT = st.one_of(
 
 @COMPILED
 @given(_CONTENT, st.sampled_from([64, 1000, 32 << 10]), st.integers(1, 4000), st.data())
-def test_the_compiled_blocks_are_those_of_the_codec(
+def test_compiled_kernel_inflates_like_the_codec(
     raw: bytes, size: int, cut: int, data: st.DataObject
 ) -> None:
     """Also of a stream that was damaged anywhere: the same bytes, and the same error."""
@@ -177,7 +177,7 @@ def forged(payload: bytes, raw: bytes) -> bytes:
 
 @COMPILED
 @given(st.binary(min_size=1, max_size=80), st.integers(1, 200))
-def test_no_payload_is_read_otherwise_than_by_the_codec(payload: bytes, size: int) -> None:
+def test_compiled_kernel_reads_any_payload_like_the_codec(payload: bytes, size: int) -> None:
     """What the codec refuses the kernel leaves to it; so it does where a block is too short."""
     try:
         raw = lz4block_codec().block(memoryview(payload), size, 0)
@@ -196,7 +196,7 @@ def lz4block_codec() -> RawCodec:
 
 
 @COMPILED
-def test_the_kernel_stops_at_what_is_not_right() -> None:
+def test_kernel_stops_at_limits_and_wrong_blocks() -> None:
     blocks = lz4block._kernel_blocks()
     assert blocks is not None
     data = BLOCK + STORED + ENDED + BLOCK
@@ -216,7 +216,7 @@ def test_the_kernel_stops_at_what_is_not_right() -> None:
 @COMPILED
 @pytest.mark.parametrize("size", [1, 15, 16, 33, 4096])
 @pytest.mark.parametrize("bad", range(10))
-def test_blocks_of_one_size_up_to_the_one_whose_checksum_is_wrong(size: int, bad: int) -> None:
+def test_kernel_stops_at_the_first_wrong_checksum(size: int, bad: int) -> None:
     """The kernel verifies several at once: none behind a wrong one counts, none is missed."""
     blocks = lz4block._kernel_blocks()
     assert blocks is not None

@@ -19,7 +19,7 @@ def read(data: bytes) -> bytes:
     return b"".join(inflate([data], "lzf"))
 
 
-def test_stored_and_compressed_chunks() -> None:
+def test_reads_stored_and_compressed_lzf_chunks() -> None:
     stored = bytes.fromhex("5a56000004ffffffff")
     data = b"\x00a\xe0\x03\x00"  # "a", then 12 bytes from one back
     compressed = b"ZV\x01" + struct.pack(">HH", len(data), 13) + data
@@ -36,7 +36,7 @@ def test_stored_and_compressed_chunks() -> None:
         (b"\x01ab\xe0\xff\x01", b"ab" * 133),
     ],
 )
-def test_instructions(data: bytes, raw: bytes) -> None:
+def test_lzf_literals_and_back_references(data: bytes, raw: bytes) -> None:
     assert decompress(data, len(raw)) == raw
 
 
@@ -52,7 +52,7 @@ def test_instructions(data: bytes, raw: bytes) -> None:
         (b"\x02abc", 4, "holds 3 bytes, expected 4"),
     ],
 )
-def test_corrupt_data(data: bytes, size: int, message: str) -> None:
+def test_corrupt_lzf_data_is_refused(data: bytes, size: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         decompress(data, size)
     chunk = b"ZV\x01" + struct.pack(">HH", len(data), size) + data
@@ -60,14 +60,14 @@ def test_corrupt_data(data: bytes, size: int, message: str) -> None:
         read(chunk)
 
 
-def test_wrong_headers() -> None:
+def test_wrong_lzf_headers_are_refused() -> None:
     with pytest.raises(FrameError, match="byte 9: LZF chunk of unknown type 2"):
         read(bytes.fromhex("5a56000004ffffffff") + b"ZV\x02\x00\x00")
     with pytest.raises(FrameError, match="got b'ZX', expected an LZF chunk"):
         read(b"ZX\x00\x00\x00")
 
 
-def test_cut_chunks() -> None:
+def test_cut_lzf_chunks_raise_truncated_error() -> None:
     data = encode.lzf(b"abc" * 100)
     assert data[2] == 1
     for size in range(1, len(data)):
@@ -76,11 +76,11 @@ def test_cut_chunks() -> None:
 
 
 @given(st.binary(max_size=30).map(lambda part: part * 40))
-def test_decompress_undoes_compress(raw: bytes) -> None:
+def test_lzf_decompress_inverts_compress(raw: bytes) -> None:
     assert decompress(encode.lzf_data(raw), len(raw)) == raw
 
 
 @given(st.binary(max_size=60), st.integers(0, 300))
-def test_any_data_gives_its_size_or_a_value_error(data: bytes, size: int) -> None:
+def test_any_lzf_data_gives_its_size_or_value_error(data: bytes, size: int) -> None:
     with contextlib.suppress(ValueError):
         assert len(decompress(data, size)) == size

@@ -46,7 +46,7 @@ MANIFESTS = manifests()
 OF_SPARK = max(MANIFESTS, key=len)
 
 
-def test_every_manifest_of_the_fixtures_is_read() -> None:
+def test_reads_every_manifest_of_the_fixtures() -> None:
     assert MANIFESTS
     for data in MANIFESTS:
         read = read_manifest(data)
@@ -56,7 +56,7 @@ def test_every_manifest_of_the_fixtures_is_read() -> None:
         assert read.overlap is None
 
 
-def test_tables_that_were_added_and_not_deleted_are_live() -> None:
+def test_added_and_not_deleted_tables_are_live() -> None:
     deleted = deletion_edit(0, 8)
     edits = [numbers_edit(), table_edit(8, 1_000, ID), table_edit(300, 70_000), deleted]
     assert read_manifest(manifest(edits)) == Manifest({300: LiveTable(70_000, None)}, 5, 2)
@@ -64,7 +64,7 @@ def test_tables_that_were_added_and_not_deleted_are_live() -> None:
 
 
 @pytest.mark.parametrize("size", [127, 128, 255, 256, 16_383, 16_384, 1 << 31, 1 << 40])
-def test_numbers_of_one_and_more_bytes_are_read(size: int) -> None:
+def test_reads_varints_of_any_length(size: int) -> None:
     tables = read_manifest(manifest([numbers_edit(), table_edit(128, size)])).tables
     assert tables == {128: LiveTable(size, None)}
 
@@ -79,7 +79,9 @@ def test_numbers_of_one_and_more_bytes_are_read(size: int) -> None:
         ([(b"c", b"d"), (b"a", b"b")], False),
     ],
 )
-def test_tables_overlap_only_below_level_0(keys: list[tuple[bytes, bytes]], overlaps: bool) -> None:
+def test_key_ranges_of_tables_overlap_only_below_level_0(
+    keys: list[tuple[bytes, bytes]], overlaps: bool
+) -> None:
     def overlap(*levels: int) -> Overlap | None:
         tables = [
             table_edit(8 + n, 5, level=level, keys=pair)
@@ -94,7 +96,7 @@ def test_tables_overlap_only_below_level_0(keys: list[tuple[bytes, bytes]], over
     assert overlap(5, 6) is None
 
 
-def test_versions_of_one_key_may_be_in_two_tables() -> None:
+def test_versions_of_one_key_in_two_tables_do_not_overlap() -> None:
     """Internal keys are compared: the newer version of a key comes before the older one."""
     newer, older = table_edit(8, 5, level=1), table_edit(9, 5, level=1)
     key = varint(9) + b"k"
@@ -103,18 +105,18 @@ def test_versions_of_one_key_may_be_in_two_tables() -> None:
     assert read_manifest(manifest([numbers_edit(), older, newer])).overlap is None
 
 
-def test_the_last_of_several_sequence_numbers_counts() -> None:
+def test_last_sequence_number_wins() -> None:
     edits = [numbers_edit(), TABLE, varint(4) + varint(7), varint(4) + varint(1)]
     read = read_manifest(manifest(edits))
     assert (read.last_sequence, read.largest_sequence) == (1, 2)
 
 
-def test_an_edit_deletes_before_it_adds() -> None:
+def test_edit_deletes_tables_before_adding() -> None:
     moved = deletion_edit(0, 8) + table_edit(8, 1_000)
     assert 8 in read_manifest(manifest([numbers_edit(), table_edit(8, 1_000), moved])).tables
 
 
-def test_a_unique_id_of_zeros_is_none() -> None:
+def test_zero_unique_id_is_none() -> None:
     read = read_manifest(manifest([numbers_edit(), table_edit(8, 1, (0, 0))]))
     assert read.tables[8].unique_id is None
 
@@ -123,7 +125,7 @@ FAMILY = varint(200) + varint(1)
 NEW_FAMILY = FAMILY + varint(201) + varint(1) + b"x"
 
 
-def test_tables_of_a_dropped_column_family_are_not_live() -> None:
+def test_dropped_column_family_has_no_live_tables() -> None:
     edits = [numbers_edit(), NEW_FAMILY, FAMILY + table_edit(9, 5), table_edit(8, 5)]
     assert {*read_manifest(manifest([*edits, FAMILY + varint(202)])).tables} == {8}
     with pytest.raises(RecordError, match="Column families not opened: x"):
@@ -148,19 +150,19 @@ TABLE = table_edit(8, 5)
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_edits_that_contradict_each_other_are_refused(edits: list[bytes], message: str) -> None:
+def test_contradictory_edits_are_refused(edits: list[bytes], message: str) -> None:
     """Each was opened by RocksDB 8.3.2 and 9.8.4, with the same result."""
     with pytest.raises(RecordError, match=message):
         read_manifest(manifest([numbers_edit(), TABLE, *edits]))
 
 
-def test_edits_that_agree_are_read() -> None:
+def test_consistent_repeated_edits_are_read() -> None:
     edits = [TABLE, deletion_edit(0, 8) + TABLE, comparator_edit(b"leveldb.BytewiseComparator")]
     assert [*read_manifest(manifest([numbers_edit(), *edits])).tables] == [8]
 
 
 @pytest.mark.parametrize("form", [7, 100, 102])
-def test_older_forms_of_a_new_table(form: int) -> None:
+def test_older_new_table_forms_are_read(form: int) -> None:
     key = varint(9) + b"k" + bytes(8)
     path = varint(0) if form == 102 else b""
     sequences = b"" if form == 7 else b"\1\2"
@@ -170,7 +172,7 @@ def test_older_forms_of_a_new_table(form: int) -> None:
     assert read.largest_sequence == (0 if form == 7 else 2)
 
 
-def test_records_across_blocks_are_joined() -> None:
+def test_log_records_across_blocks_are_joined() -> None:
     edits = [numbers_edit(), *(table_edit(number, number) for number in range(1, 3_000))]
     log = manifest(edits)
     assert len(log) > 2 * BLOCK
@@ -179,7 +181,7 @@ def test_records_across_blocks_are_joined() -> None:
     assert [*read_manifest(manifest([large, *edits])).tables] == [*range(1, 3_000)]
 
 
-def test_recyclable_fragments_are_read_and_those_of_another_log_not() -> None:
+def test_recyclable_fragments_of_another_log_are_refused() -> None:
     edits = numbers_edit(), table_edit(8, 5)
     log = b"".join(fragment(edit, 5, bytes(4)) for edit in edits)
     assert [*read_manifest(log).tables] == [8]
@@ -198,12 +200,12 @@ def test_recyclable_fragments_are_read_and_those_of_another_log_not() -> None:
         pytest.param(table_edit(8, 5)[:-1] + varint(12) + varint(8) + bytes(8) + b"\1", id="id"),
     ],
 )
-def test_forms_of_other_releases_are_not_called_damaged(edit: bytes) -> None:
+def test_unknown_tags_raise_newer_form_error(edit: bytes) -> None:
     with pytest.raises(NewerFormError):
         read_manifest(manifest([numbers_edit(), edit]))
 
 
-def test_tags_with_a_length_are_passed_over() -> None:
+def test_ignorable_tags_are_skipped() -> None:
     edits = [numbers_edit(), varint(16383) + varint(3) + b"abc", table_edit(8, 5)]
     assert [*read_manifest(manifest(edits)).tables] == [8]
 
@@ -211,7 +213,7 @@ def test_tags_with_a_length_are_passed_over() -> None:
 # --- damage, as Spark 4.3.0 takes it
 
 
-def test_a_log_that_ends_early_is_read_up_to_its_last_whole_record() -> None:
+def test_truncated_manifest_is_read_to_its_last_whole_record() -> None:
     edits = [numbers_edit(), table_edit(8, 5), table_edit(9, 5)]
     log = manifest(edits)
     for end in range(len(manifest(edits[:2])), len(log)):
@@ -220,7 +222,7 @@ def test_a_log_that_ends_early_is_read_up_to_its_last_whole_record() -> None:
         assert [*read_manifest(log + tail).tables] == [8, 9]
 
 
-def test_a_database_needs_its_numbers() -> None:
+def test_manifest_without_file_numbers_names_them() -> None:
     names = "log_file_number", "next_file_number", "last_sequence"
     assert read_manifest(b"").lacks == names
     assert read_manifest(bytes(500)).lacks == names
@@ -238,13 +240,13 @@ def test_a_database_needs_its_numbers() -> None:
         (struct.pack("<IHB", 1, BLOCK - 3, 1) + bytes(BLOCK), "byte 0: bad record length"),
     ],
 )
-def test_corruptions_that_rocksdb_reports(log: bytes, message: str) -> None:
+def test_corrupt_manifests_raise_record_error(log: bytes, message: str) -> None:
     with pytest.raises(RecordError, match=message):
         read_manifest(log)
 
 
 @given(position=st.integers(0, len(OF_SPARK) - 1), mask=st.integers(1, 255))
-def test_a_flipped_byte_is_noticed_or_shortens_the_log(position: int, mask: int) -> None:
+def test_flipped_byte_raises_or_shortens_the_log(position: int, mask: int) -> None:
     damaged = bytearray(OF_SPARK)
     damaged[position] ^= mask
     complete = dict(log_records(OF_SPARK))
@@ -256,13 +258,13 @@ def test_a_flipped_byte_is_noticed_or_shortens_the_log(position: int, mask: int)
 
 @given(st.binary(max_size=300) | st.lists(st.binary(max_size=40), max_size=6).map(manifest))
 @example(OF_SPARK[:-1])
-def test_any_bytes_are_a_manifest_or_a_typed_error(data: bytes) -> None:
+def test_any_bytes_give_a_manifest_or_decode_error(data: bytes) -> None:
     with suppress(DecodeError):
         read_manifest(data)
 
 
 @given(st.data())
-def test_any_cut_of_a_manifest_is_read(data: st.DataObject) -> None:
+def test_any_prefix_of_a_manifest_is_read(data: st.DataObject) -> None:
     end = data.draw(st.integers(0, len(OF_SPARK)))
     complete, part = read_manifest(OF_SPARK), read_manifest(OF_SPARK[:end])
     assert isinstance(part, Manifest)

@@ -58,23 +58,23 @@ def read(raw: bytes, **limits: int) -> list[Record]:
     return entries(read_records([raw], snapshot=False, limits=Limits(**limits)))
 
 
-def test_puts_and_removals() -> None:
+def test_reads_puts_and_removals() -> None:
     assert read(RAW) == ENTRIES
 
 
-def test_a_version_without_changes_has_no_blocks() -> None:
+def test_version_without_changes_has_no_blocks() -> None:
     assert list(read_records([encode.END], snapshot=False)) == []
 
 
 @pytest.mark.parametrize("size", [1, 3, 5, 8, 1000])
 @pytest.mark.parametrize("block_bytes", [1, 16, 4096])
-def test_blocks_may_be_cut_anywhere(size: int, block_bytes: int) -> None:
+def test_records_are_read_from_blocks_of_any_size(size: int, block_bytes: int) -> None:
     blocks = [RAW[at : at + size] for at in range(0, len(RAW), size)]
     records = read_records(blocks, snapshot=False, limits=Limits(block_bytes=block_bytes))
     assert entries(records) == ENTRIES
 
 
-def test_offsets_are_those_of_the_raw_file() -> None:
+def test_block_offsets_refer_to_the_raw_file() -> None:
     blocks = [RAW[at : at + 8] for at in range(0, len(RAW), 8)]
     for block in read_records(blocks, snapshot=False, limits=Limits(block_bytes=16)):
         raw = RAW[block.raw_offset :]
@@ -83,20 +83,20 @@ def test_offsets_are_those_of_the_raw_file() -> None:
         assert raw[first - 4 : first] == struct.pack(">i", block.key_length[0])
 
 
-def test_memory_follows_the_bytes_and_not_a_claimed_length() -> None:
+def test_claimed_length_allocates_no_memory() -> None:
     claimed = struct.pack(">i", LIMITS.record_bytes)
     with pytest.raises(TruncatedError, match="no end mark"):
         read(claimed + b"x" * 100)
 
 
-def test_a_record_longer_than_a_block_is_read_whole() -> None:
+def test_record_longer_than_a_block_is_read_whole() -> None:
     long = [(b"k" * 50_000, b"v" * 80_000)]
     raw = encode.records(long)
     blocks = [raw[at : at + 100] for at in range(0, len(raw), 100)]
     assert entries(read_records(blocks, snapshot=False, limits=Limits(block_bytes=1000))) == long
 
 
-def test_more_records_than_one_block_takes() -> None:
+def test_more_records_than_fit_one_block() -> None:
     several_values: list[Record] = [(b"%d" % i, None) for i in range(70_000)]
     blocks = list(read_records([encode.records(several_values)], snapshot=False))
     assert len(blocks) == 2
@@ -104,7 +104,7 @@ def test_more_records_than_one_block_takes() -> None:
 
 
 @pytest.mark.parametrize("extra", [b"\x00", encode.END, RAW])
-def test_nothing_follows_the_end_mark(extra: bytes) -> None:
+def test_bytes_after_the_end_mark_raise_tail_error(extra: bytes) -> None:
     for blocks in ([RAW + extra], [RAW, b"", extra]):
         with pytest.raises(TailError, match="after the end mark") as caught:
             list(read_records(blocks, snapshot=False))
@@ -112,7 +112,7 @@ def test_nothing_follows_the_end_mark(extra: bytes) -> None:
     assert entries(read_records([RAW, b"", b""], snapshot=False)) == ENTRIES
 
 
-def test_an_error_of_the_blocks_counts_only_before_the_end_mark() -> None:
+def test_block_error_after_the_end_mark_is_a_tail_error() -> None:
     def blocks(*parts: bytes) -> Iterator[bytes]:
         yield from parts
         raise FrameError("a broken block", offset=7)
@@ -126,7 +126,7 @@ def test_an_error_of_the_blocks_counts_only_before_the_end_mark() -> None:
         list(read_records(blocks(RAW[:-2]), snapshot=False))
 
 
-def test_every_prefix_is_truncated() -> None:
+def test_every_prefix_of_records_raises_truncated_error() -> None:
     for size in range(len(RAW)):
         with pytest.raises(TruncatedError, match="raw") as caught:
             read(RAW[:size])
@@ -135,7 +135,7 @@ def test_every_prefix_is_truncated() -> None:
         list(read_records([], snapshot=False))
 
 
-def test_a_snapshot_has_no_removals() -> None:
+def test_removal_in_a_snapshot_is_refused() -> None:
     puts = [entry for entry in ENTRIES if entry[1] is not None]
     assert entries(read_records([encode.records(puts)], snapshot=True)) == puts
     with pytest.raises(RecordError, match="snapshot with a removal") as caught:
@@ -143,7 +143,7 @@ def test_a_snapshot_has_no_removals() -> None:
     assert caught.value.offset == RAW.index(b"gone")
 
 
-def test_good_records_come_before_the_error() -> None:
+def test_records_before_an_error_are_returned() -> None:
     raw = RAW[:-4] + struct.pack(">i", -7)
     records = read_records([raw], snapshot=False)
     assert entries([next(records)]) == ENTRIES
@@ -152,7 +152,7 @@ def test_good_records_come_before_the_error() -> None:
     assert caught.value.offset == len(RAW) - 4
 
 
-def test_lengths_above_the_limit() -> None:
+def test_record_bytes_limit_has_an_offset() -> None:
     with pytest.raises(LimitError, match="the limit record_bytes is 15") as caught:
         read(RAW, record_bytes=15)
     assert caught.value.offset == 4 + len(b"key-0001")
@@ -160,7 +160,7 @@ def test_lengths_above_the_limit() -> None:
 
 
 @pytest.mark.parametrize(("size", "remaining"), [(12, 8), (15, 8), (16, 16), (4, 0), (0, 0)])
-def test_values_are_cut_to_whole_words(size: int, remaining: int) -> None:
+def test_values_are_truncated_to_whole_words(size: int, remaining: int) -> None:
     """Before 2.3 a value could have 4 bytes too many."""
     raw = encode.records([(b"k" * 5, b"v" * size), (b"k", None)])
     assert read(raw) == [(b"k" * 5, b"v" * remaining), (b"k", None)]
@@ -169,7 +169,7 @@ def test_values_are_cut_to_whole_words(size: int, remaining: int) -> None:
 # --- row checksums ---------------------------------------------------------------------------
 
 
-def test_row_checksums_are_taken_off() -> None:
+def test_row_checksums_are_removed_from_values() -> None:
     raw = encode.records(ENTRIES, row_checksum=True)
     blocks = list(read_records([raw], snapshot=False, row_checksum=True))
     assert entries(blocks) == ENTRIES
@@ -185,7 +185,7 @@ def test_wrong_row_checksums_are_reported() -> None:
 
 
 @pytest.mark.parametrize("entry", [(b"key", b"123"), (b"123", None), (b"", None), (b"key", b"")])
-def test_no_room_for_a_row_checksum(entry: Record) -> None:
+def test_record_too_short_for_a_row_checksum(entry: Record) -> None:
     raw = encode.records([entry])
     with pytest.raises(RecordError, match="no room for a row checksum") as caught:
         list(read_records([raw], snapshot=False, row_checksum=True))
@@ -193,7 +193,7 @@ def test_no_room_for_a_row_checksum(entry: Record) -> None:
 
 
 @pytest.mark.parametrize("block_bytes", [1, 1 << 20])
-def test_the_first_fault_is_the_one_that_is_told(block_bytes: int) -> None:
+def test_first_fault_of_a_file_is_reported(block_bytes: int) -> None:
     """However a file is cut into blocks: Atheris found that the removal went before the rest."""
     raw = encode.records([(b"no room", b""), *[(b"key %d" % i, b"12345678") for i in range(9)]])
     raw = raw[:-4] + encode.records([(b"removed", None)])
@@ -204,7 +204,7 @@ def test_the_first_fault_is_the_one_that_is_told(block_bytes: int) -> None:
     assert caught.value.offset == 4
 
 
-def test_row_checksums_of_spark() -> None:
+def test_row_checksum_of_spark_4_3_0_matches() -> None:
     """The first removal of a delta that Spark 4.3.0 wrote for flatMapGroupsWithState."""
     raw = bytes.fromhex(
         "0000001c374615fd00000000000000000800000010000000757365722d303336ffffffffffffffff"
@@ -222,7 +222,7 @@ lists = st.lists(st.tuples(keys, values), max_size=10)
 
 
 @given(lists, st.booleans(), st.integers(1, 40), st.integers(1, 40))
-def test_reading_undoes_writing(
+def test_reading_inverts_writing(
     written: list[Record], checksum: bool, size: int, block_bytes: int
 ) -> None:
     raw = encode.records(written, row_checksum=checksum)
@@ -234,9 +234,7 @@ def test_reading_undoes_writing(
 
 
 @given(st.binary(max_size=80), st.booleans(), st.booleans())
-def test_any_bytes_give_records_or_a_decode_error(
-    raw: bytes, snapshot: bool, checksum: bool
-) -> None:
+def test_any_bytes_give_records_or_decode_error(raw: bytes, snapshot: bool, checksum: bool) -> None:
     try:
         for block in read_records([raw], snapshot=snapshot, row_checksum=checksum):
             assert (block.value_length % 8)[block.value_length >= 0].sum() == 0
@@ -267,7 +265,7 @@ damages = st.sampled_from([*["none"] * 6, "cut", "longer", "flipped", "empty", "
 
 
 @given(st.lists(st.tuples(lists, damages), max_size=6), st.integers(0, 1 << 16))
-def test_small_deltas_are_read_together_as_far_as_they_are_right(
+def test_small_deltas_are_read_up_to_the_first_damaged_file(
     files: list[tuple[list[Record], str]], chance: int
 ) -> None:
     contents = [damaged(written, damage, chance) for written, damage in files]
@@ -306,7 +304,7 @@ def damaged(written: list[Record], damage: str, chance: int) -> bytes:
 @pytest.mark.parametrize(
     "limits", [Limits(record_bytes=15), Limits(frame_bytes=20), Limits(block_bytes=len(RAW) - 1)]
 )
-def test_small_deltas_above_a_limit_are_left(limits: Limits) -> None:
+def test_small_deltas_above_a_limit_are_not_read(limits: Limits) -> None:
     content = encode.lz4(RAW)
     assert read_together([content, content], limits) is None
     small = read_together([content, content], Limits(block_bytes=len(RAW)))
@@ -314,14 +312,14 @@ def test_small_deltas_above_a_limit_are_left(limits: Limits) -> None:
     assert by_file(small) == [ENTRIES]
 
 
-def test_small_deltas_are_left_where_their_records_have_no_room() -> None:
+def test_small_deltas_stop_at_the_record_capacity() -> None:
     content = encode.lz4(encode.records([(b"", b"")] * 5000))
     small = read_together([content, content])
     assert small is not None
     assert small.ends.tolist() == [5000]
 
 
-def test_arguments_of_small_deltas_are_tested() -> None:
+def test_small_deltas_refuses_wrong_arguments() -> None:
     read = load("c").small_deltas  # type: ignore[attr-defined]
     spans, ends = np.empty((4, 8), np.int64), np.empty((2, 1), np.int64)
     for files, places, results in (

@@ -35,7 +35,7 @@ def misfits(schema: StructType | str, rows: list[bytes]) -> tuple[tuple[int, str
 
 
 @given(schemas, st.data())
-def test_sound_rows_fit(whole: Typed, data: st.DataObject) -> None:
+def test_encoded_rows_fit(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, max_size=4))
@@ -43,7 +43,7 @@ def test_sound_rows_fit(whole: Typed, data: st.DataObject) -> None:
 
 
 @given(schemas, st.data())
-def test_damaged_rows_are_those_of_the_decoder(whole: Typed, data: st.DataObject) -> None:
+def test_row_check_finds_the_misfits_of_the_decoder(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, min_size=1, max_size=3))
@@ -56,7 +56,7 @@ def test_damaged_rows_are_those_of_the_decoder(whole: Typed, data: st.DataObject
 
 
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
-def test_any_bytes(whole: Typed, rows: list[bytes]) -> None:
+def test_row_check_of_any_bytes_equals_the_decoder(whole: Typed, rows: list[bytes]) -> None:
     schema, _ = whole
     assert isinstance(schema, StructType)
     assert misfits(schema, rows) == decode(schema, rows).misfits
@@ -88,12 +88,12 @@ NULL = (1).to_bytes(8, "little")
         ("a time", one_field((86_400_000_000_000).to_bytes(8, "little")), False),
     ],
 )
-def test_single_fields(ddl: str, row: bytes, fits: bool) -> None:
+def test_row_check_of_single_fields(ddl: str, row: bytes, fits: bool) -> None:
     assert (misfits(ddl, [row]) == ()) is fits
     assert misfits(ddl, [row]) == decode(ddl, [row]).misfits
 
 
-def test_rows_in_doubt_alone_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_fit_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("sound rows need no decoding")
 
@@ -102,7 +102,7 @@ def test_rows_in_doubt_alone_are_decoded(monkeypatch: pytest.MonkeyPatch) -> Non
     assert misfits(schema, [encode.row(schema, ((1, 2), "x", None, None))] * 3) == ()
 
 
-def test_an_unknown_type_is_refused() -> None:
+def test_row_check_refuses_unknown_type() -> None:
     schema = StructType((StructField("a", AtomicType("unknown", "tensor")),))
     with pytest.raises(DecodeError, match="'tensor' is unknown"):
         RowCheck(schema)

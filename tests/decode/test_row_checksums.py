@@ -25,20 +25,20 @@ def spans() -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     return np.array([[0, removal], [4, 8], [4, 0], [9, -1]], np.int64)
 
 
-def test_checksums_are_taken_out_of_the_spans_and_match() -> None:
+def test_matching_checksums_are_stripped_from_spans() -> None:
     result = spans()
     assert strip_and_verify(PUT + REMOVAL, result, 0) == ()
     assert result.tolist() == [[0, len(PUT) + 4], [4, 4], [8, 0], [5, -1]]
 
 
 @pytest.mark.parametrize(("at", "record"), [(0, 0), (8, 0), (len(PUT) + 4, 1), (len(PUT), 1)])
-def test_a_byte_that_changed_is_a_mismatch_of_its_record(at: int, record: int) -> None:
+def test_changed_byte_is_a_mismatch_of_its_record(at: int, record: int) -> None:
     damaged = bytearray(PUT + REMOVAL)
     damaged[at] ^= 1
     assert strip_and_verify(bytes(damaged), spans(), 0) == (record,)
 
 
-def test_a_value_without_room_for_a_checksum_is_an_error_at_its_key() -> None:
+def test_value_too_short_for_a_checksum_raises_at_its_key() -> None:
     short = spans()
     short[3, 0] = 3
     with pytest.raises(RecordError, match="no room for a row checksum") as caught:

@@ -69,13 +69,13 @@ WIDE_VALUE = (
 )
 
 
-def test_a_row_of_flat_map_groups_with_state() -> None:
+def test_row_of_flat_map_groups_with_state() -> None:
     decoded = decode(WIDE, [WIDE_ROW])
     assert decoded.misfits == ()
     assert values_of(decoded, WIDE) == [WIDE_VALUE]
 
 
-def test_the_encoder_of_these_tests_writes_what_spark_writes() -> None:
+def test_encoder_writes_the_bytes_of_spark() -> None:
     assert encode.row(parse_ddl(WIDE), WIDE_VALUE) == WIDE_ROW
 
 
@@ -111,13 +111,13 @@ def test_the_encoder_of_these_tests_writes_what_spark_writes() -> None:
         ),
     ],
 )
-def test_rows_of_spark(ddl: str, row: str, value: tuple[Any, ...]) -> None:
+def test_decodes_rows_of_spark_4_3_0(ddl: str, row: str, value: tuple[Any, ...]) -> None:
     decoded = decode(ddl, [bytes.fromhex(row)])
     assert decoded.misfits == ()
     assert values_of(decoded, ddl) == [value]
 
 
-def test_the_dummy_value_of_old_deduplication() -> None:
+def test_dummy_value_of_deduplication_before_spark_3_2() -> None:
     """Up to 3.1 the schema is the whole input row, and the value one null field."""
     dummy = bytes.fromhex("01000000000000000000000000000000")
     good = encode.row(parse_ddl("user string, v bigint"), ("x", 1))
@@ -133,7 +133,7 @@ def test_the_dummy_value_of_old_deduplication() -> None:
 
 
 @given(schemas, st.data(), st.binary(max_size=9))
-def test_decoding_undoes_encoding(whole: Typed, data: st.DataObject, before: bytes) -> None:
+def test_decoding_inverts_encoding(whole: Typed, data: st.DataObject, before: bytes) -> None:
     schema, row_values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(row_values, max_size=4))
@@ -143,7 +143,7 @@ def test_decoding_undoes_encoding(whole: Typed, data: st.DataObject, before: byt
 
 
 @pytest.mark.parametrize("at", range(len(atoms)))
-def test_every_type_alone_in_an_array_and_in_a_map(at: int) -> None:
+def test_every_type_in_a_field_array_and_struct(at: int) -> None:
     atom = atoms[at]
     examples = [atom, array_of(atom), array_of(array_of(atom)), struct_of([atom])]
 
@@ -159,7 +159,7 @@ def test_every_type_alone_in_an_array_and_in_a_map(at: int) -> None:
     check()
 
 
-def test_more_than_64_fields() -> None:
+def test_decodes_more_than_64_fields() -> None:
     schema = StructType(tuple(StructField("f", LONG) for _ in range(130)))
     values = tuple(i if i % 3 else None for i in range(130))
     decoded = decode(schema, [encode.row(schema, values)] * 2)
@@ -168,12 +168,12 @@ def test_more_than_64_fields() -> None:
     assert names == ["f", "f#2", "f#3"]
 
 
-def test_no_rows() -> None:
+def test_decodes_no_rows() -> None:
     assert len(decode(WIDE, []).array) == 0
 
 
 @pytest.mark.parametrize("raw", [b"\xff", b"a\x80b", b"\xed\xa0\x80", b"\xf0\x9f\x98"])
-def test_text_that_is_not_utf8_is_repaired(raw: bytes) -> None:
+def test_invalid_utf8_is_replaced(raw: bytes) -> None:
     schema = parse_ddl("a string, b string")
     decoded = decode(
         schema, [encode.row(schema, (raw, "good")), encode.row(schema, (None, b"\xc3"))]
@@ -183,7 +183,7 @@ def test_text_that_is_not_utf8_is_repaired(raw: bytes) -> None:
     assert values_of(decoded, schema) == [(expected, "good"), (None, "�")]
 
 
-def test_characters_split_over_two_strings_are_not_joined() -> None:
+def test_characters_split_over_two_strings_stay_separate() -> None:
     schema = parse_ddl("a array<string>")
     decoded = decode(schema, [encode.row(schema, (["é".encode()[:1], "é".encode()[1:]],))])
     assert values_of(decoded, schema) == [(["�", "�"],)]
@@ -192,7 +192,7 @@ def test_characters_split_over_two_strings_are_not_joined() -> None:
 # --- any bytes -------------------------------------------------------------------------------
 
 
-def test_the_number_of_values_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_decoded_values_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_cells, "MOST_CELLS", 1000)
     schema = parse_ddl("a array<tinyint>")
     row = encode.row(schema, ([0] * 300,))
@@ -202,7 +202,7 @@ def test_the_number_of_values_is_limited(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-8, 8), (0, 24), (16, 8), (8, -8), (1 << 62, 8)])
-def test_rows_outside_of_the_buffer_are_a_mistake_of_the_caller(offset: int, length: int) -> None:
+def test_decoded_rows_outside_of_the_buffer_raise_value_error(offset: int, length: int) -> None:
     decoder = RowDecoder(parse_ddl("a bigint"))
     with pytest.raises(ValueError, match="outside of the buffer"):
         decoder.decode(bytes(16), np.array([offset], np.int64), np.array([length], np.int64))
@@ -221,7 +221,7 @@ def test_any_bytes_give_rows_or_misfits(whole: Typed, rows: list[bytes]) -> None
 
 
 @given(schemas, st.data())
-def test_damaged_rows_never_touch_their_neighbours(whole: Typed, data: st.DataObject) -> None:
+def test_damaged_row_leaves_other_rows_intact(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, min_size=3, max_size=3))
@@ -235,7 +235,7 @@ def test_damaged_rows_never_touch_their_neighbours(whole: Typed, data: st.DataOb
     assert decoded.array.is_null().to_pylist() == [False, len(decoded.misfits) == 1, False]
 
 
-def test_an_unknown_type_cannot_be_decoded() -> None:
+def test_row_decoder_refuses_unknown_type() -> None:
     schema = StructType((StructField("a", AtomicType("unknown", "tensor")),))
     with pytest.raises(ValueError, match="type 'tensor' is unknown"):
         RowDecoder(schema)

@@ -51,7 +51,7 @@ MISFITS = {
 
 
 @pytest.mark.parametrize("case", MISFITS)
-def test_a_misfit_is_null_and_its_neighbours_are_decoded(case: str) -> None:
+def test_row_that_does_not_fit_is_null(case: str) -> None:
     ddl, bad, reason = MISFITS[case]
     schema = parse_ddl(ddl)
     good = encode.row(schema, (None,) * len(schema.fields))
@@ -62,7 +62,7 @@ def test_a_misfit_is_null_and_its_neighbours_are_decoded(case: str) -> None:
     assert reason in message
 
 
-def test_maps_with_unequal_arrays_or_null_keys_are_misfits() -> None:
+def test_maps_with_unequal_arrays_or_null_keys_do_not_fit() -> None:
     item, two = encode.array(LONG, [1]), encode.array(LONG, [1, 2])
     null = encode.array(LONG, [None])
     rows = []
@@ -75,13 +75,13 @@ def test_maps_with_unequal_arrays_or_null_keys_are_misfits() -> None:
     assert values_of(decoded, "m map<bigint, bigint>") == [None, None, ([(1, None)],)]
 
 
-def test_repeated_keys_of_a_map_stay() -> None:
+def test_duplicate_map_keys_are_kept() -> None:
     schema = parse_ddl("m map<string, int>")
     decoded = decode(schema, [encode.row(schema, ([("a", 1), ("a", 2)],))])
     assert values_of(decoded, schema) == [([("a", 1), ("a", 2)],)]
 
 
-def test_nulls_may_keep_what_spark_reserved() -> None:
+def test_null_values_may_have_reserved_bytes() -> None:
     """Spark's own check refuses these; their bytes are fine."""
     schema = parse_ddl("a interval, b decimal(38,2), c timestamp_ntz(9)")
     row = encode.row(schema, (None, None, None))
@@ -89,7 +89,7 @@ def test_nulls_may_keep_what_spark_reserved() -> None:
     assert decode(schema, [row]).misfits == ()
 
 
-def test_shared_bytes_cannot_multiply_the_output() -> None:
+def test_nested_arrays_that_share_bytes_do_not_fit() -> None:
     """An array of arrays whose slots all point to the same large array."""
     inner = encode.array(atomic("byte"), [0] * 1000)
     count = 1000

@@ -53,14 +53,16 @@ def feed(side: SideSum, chunks: list[bytes]) -> SideSum:
 
 
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60)), st.integers(1, 70))
-def test_a_file_that_was_not_changed_matches(data: bytes, cuts: list[int], part: int) -> None:
+def test_unchanged_file_matches_its_checksums(data: bytes, cuts: list[int], part: int) -> None:
     chunks = pieces(data, cuts)
     assert feed(HadoopSum(hadoop(data, part), ANY_PART), chunks).finish() is None
     assert feed(SparkSum(spark(data)), chunks).finish() is None
 
 
 @given(st.binary(min_size=1, max_size=60), st.binary(max_size=60), st.integers(1, 9))
-def test_any_other_file_is_noticed_where_it_differs(data: bytes, other: bytes, part: int) -> None:
+def test_changed_file_mismatches_at_its_first_changed_part(
+    data: bytes, other: bytes, part: int
+) -> None:
     bad = verify_hadoop_crc(hadoop(data, part), [other])
     result = feed(HadoopSum(hadoop(data, part), ANY_PART), [other]).finish()
     assert (result.offset if result else None) == (bad[0] if bad else None)
@@ -68,7 +70,7 @@ def test_any_other_file_is_noticed_where_it_differs(data: bytes, other: bytes, p
     assert (feed(SparkSum(spark(data)), [other]).finish() is None) == (data == other)
 
 
-def test_words_name_the_numbers_and_when_they_prove_nothing() -> None:
+def test_mismatch_message_has_sizes_and_part_counts() -> None:
     result = feed(SparkSum(spark(b"one")), [b"other"]).finish()
     assert result is not None
     assert result.offset is None
@@ -81,23 +83,23 @@ def test_words_name_the_numbers_and_when_they_prove_nothing() -> None:
     assert "1 of 3 parts of 4 bytes" in parts.message
 
 
-def test_another_algorithm_is_passed_over() -> None:
+def test_unknown_checksum_algorithm_is_skipped() -> None:
     assert feed(SparkSum(spark(b"one", algorithm="MD5")), [b"other"]).finish() is None
 
 
 @pytest.mark.parametrize("kind", [HadoopSum, SparkSum])
-def test_what_is_no_checksum_file_is_an_error(kind: Callable[[bytes], SideSum]) -> None:
+def test_malformed_checksum_file_raises_decode_error(kind: Callable[[bytes], SideSum]) -> None:
     with pytest.raises(DecodeError):
         kind(b"nonsense")
 
 
-def test_what_hadoop_wrote() -> None:
+def test_crc_file_written_by_hadoop() -> None:
     assert verify_hadoop_crc(DELTA_CRC, [DELTA]) == []
     assert verify_hadoop_crc(DELTA_CRC, [DELTA[:10], b"", DELTA[10:]]) == []
     assert verify_hadoop_crc(DELTA_CRC, [DELTA[:-1]]) == [0]
 
 
-def test_offsets_of_what_does_not_match() -> None:
+def test_offsets_of_mismatching_parts() -> None:
     data = bytes(range(250)) * 4
     crc = hadoop(data, 100)
     assert verify_hadoop_crc(crc, [data[:420] + b"?" + data[421:]]) == [400]
@@ -108,7 +110,7 @@ def test_offsets_of_what_does_not_match() -> None:
 
 
 @pytest.mark.parametrize("crc", [b"", b"crc\x00", b"crc\x00\x00\x00\x02"])
-def test_a_side_file_that_is_cut(crc: bytes) -> None:
+def test_cut_crc_file_raises_truncated_error(crc: bytes) -> None:
     with pytest.raises(TruncatedError, match="without a header"):
         verify_hadoop_crc(crc, [])
 
@@ -122,28 +124,28 @@ def test_a_side_file_that_is_cut(crc: bytes) -> None:
         DELTA_CRC[:-1],
     ],
 )
-def test_what_is_no_side_file(crc: bytes) -> None:
+def test_malformed_crc_file_is_refused(crc: bytes) -> None:
     with pytest.raises(DecodeError, match="not a Hadoop checksum file"):
         verify_hadoop_crc(crc, [])
 
 
-def test_a_forged_part_size_costs_nothing() -> None:
+def test_huge_part_size_allocates_no_memory() -> None:
     crc = b"crc\x00" + struct.pack(">i", (1 << 31) - 1) + struct.pack(">I", zlib.crc32(DELTA))
     assert verify_hadoop_crc(crc, [DELTA]) == []
 
 
-def test_a_checksum_for_each_byte_is_above_a_limit() -> None:
+def test_sum_part_bytes_limit() -> None:
     with pytest.raises(LimitError, match="the limit sum_part_bytes is 64"):
         HadoopSum(hadoop(DELTA, 1))
 
 
 @given(st.binary(max_size=300), st.integers(1, 40), st.integers(1, 50))
-def test_chunks_may_be_cut_anywhere(data: bytes, size: int, chunk: int) -> None:
+def test_crc_matches_chunks_of_any_size(data: bytes, size: int, chunk: int) -> None:
     chunks = [data[at : at + chunk] for at in range(0, len(data), chunk)]
     assert verify_hadoop_crc(hadoop(data, size), chunks) == []
 
 
-def test_spark_writes_signed_numbers() -> None:
+def test_signed_checksum_value_of_spark() -> None:
     text = (
         b'{"algorithm":"CRC32C","value":-1430122738,"mainFileSize":150,'
         b'"timestampMs":1795241461751,"creator":{"executorId":"driver","taskInfo":""}}'
@@ -156,6 +158,6 @@ def test_spark_writes_signed_numbers() -> None:
     "text",
     [b"", b"{", b"[]", b"[" * 100_000, b"\xff", b"{}", b'{"algorithm":"CRC32C","value":"1"}'],
 )
-def test_what_is_no_spark_checksum(text: bytes) -> None:
+def test_malformed_spark_checksum_is_refused(text: bytes) -> None:
     with pytest.raises(DecodeError, match="not a Spark checksum file"):
         parse_spark_checksum(text)

@@ -19,19 +19,19 @@ def read(data: bytes, limits: Limits | None = None) -> bytes:
     return b"".join(inflate([data], "snappy", limits or Limits()))
 
 
-def test_header_and_blocks() -> None:
+def test_reads_snappy_header_and_blocks() -> None:
     assert read(HEADER) == b""
     assert read(HEADER + BLOCK + BLOCK) == b"\xff" * 8
 
 
-def test_a_header_may_come_again() -> None:
+def test_repeated_snappy_header_is_read() -> None:
     assert read(HEADER + BLOCK + HEADER + HEADER + BLOCK) == b"\xff" * 8
 
 
 @pytest.mark.parametrize(
     ("version", "compatible", "fits"), [(1, 1, True), (2, 1, True), (0, 0, False), (2, 2, False)]
 )
-def test_versions(version: int, compatible: int, fits: bool) -> None:
+def test_snappy_stream_versions(version: int, compatible: int, fits: bool) -> None:
     data = HEADER[:8] + struct.pack(">ii", version, compatible) + BLOCK
     if fits:
         assert read(data) == b"\xff" * 4
@@ -41,12 +41,12 @@ def test_versions(version: int, compatible: int, fits: bool) -> None:
 
 
 @pytest.mark.parametrize("length", [0, -1, -(1 << 31)])
-def test_impossible_lengths(length: int) -> None:
+def test_impossible_snappy_block_lengths_are_refused(length: int) -> None:
     with pytest.raises(FrameError, match=f"byte 16: Snappy block of {length} bytes"):
         read(HEADER + struct.pack(">i", length))
 
 
-def test_forged_sizes_are_refused_before_they_are_used() -> None:
+def test_forged_snappy_sizes_are_refused() -> None:
     limits = Limits(frame_bytes=1000)
     with pytest.raises(LimitError, match="Snappy block of 2147483647 bytes, limit 1000"):
         read(HEADER + struct.pack(">i", (1 << 31) - 1), limits)
@@ -58,25 +58,25 @@ def test_forged_sizes_are_refused_before_they_are_used() -> None:
 @pytest.mark.parametrize(
     "block", [b"\xff" * 5, b"\x80", b"\x04\x0c\xff", b"\x05\x0c\xff\xff\xff\xff"]
 )
-def test_corrupt_blocks(block: bytes) -> None:
+def test_corrupt_snappy_blocks_are_refused(block: bytes) -> None:
     with pytest.raises(FrameError, match="byte 16: Snappy block"):
         read(HEADER + struct.pack(">i", len(block)) + block)
 
 
-def test_cut_blocks() -> None:
+def test_cut_snappy_blocks_raise_truncated_error() -> None:
     data = HEADER + BLOCK
     for size in set(range(1, len(data))) - {len(HEADER)}:
         with pytest.raises(TruncatedError):
             read(data[:size])
 
 
-def test_what_is_no_header() -> None:
+def test_missing_snappy_header_is_refused() -> None:
     with pytest.raises(FrameError, match=r"byte 0: got .* expected a Snappy stream"):
         read(BLOCK)
     with pytest.raises(FrameError, match=r"byte 30: got .* expected a Snappy stream"):
         read(HEADER + BLOCK + HEADER[:4] + b"WRONG")
 
 
-def test_larger_blocks() -> None:
+def test_reads_several_snappy_blocks() -> None:
     raw = bytes(range(256)) * 1000
     assert read(encode.snappy(raw)) == raw

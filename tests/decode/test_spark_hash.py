@@ -47,7 +47,7 @@ def hashes(types: list[DataType], *rows: tuple[Any, ...], fields: int | None = N
     return [n - (1 << 32) if n >= 1 << 31 else n for n in result.tolist()]
 
 
-def test_an_int_is_hashed_as_the_partitioning_of_groups_does() -> None:
+def test_int_hash_agrees_with_bin_packing() -> None:
     result = hashes([atomic("integer")], *((n,) for n in range(-50, 50)))
     assert [n % 7 for n in result] == [partition_of(n, 7) for n in range(-50, 50)]
 
@@ -65,35 +65,35 @@ def test_an_int_is_hashed_as_the_partitioning_of_groups_does() -> None:
         ([atomic("integer")], (None,), 42),
     ],
 )
-def test_a_value_has_the_hash_that_spark_gives_it(
+def test_hash_equals_sparks_hash_function(
     types: list[DataType], row: tuple[Any, ...], expected: int
 ) -> None:
     assert hashes(types, row) == [expected]
 
 
-def test_null_leaves_the_hash_as_it_is() -> None:
+def test_null_does_not_change_the_hash() -> None:
     types: list[DataType] = [atomic("integer"), atomic("long"), atomic("void")]
     assert hashes(types, (None, 1, None)) == hashes([atomic("long")], (1,))
     assert hashes(types, (None, None, None)) == [42]
 
 
-def test_a_struct_is_its_fields() -> None:
+def test_struct_hashes_as_its_fields() -> None:
     flat: list[DataType] = [atomic("long"), atomic("long"), StringType()]
     assert hashes([WINDOW, StringType()], ((7, 9), "x")) == hashes(flat, (7, 9, "x"))
 
 
-def test_only_the_first_fields_count() -> None:
+def test_only_the_first_fields_are_hashed() -> None:
     types: list[DataType] = [StringType(), atomic("long")]
     assert hashes(types, ("a", 7), fields=1) == hashes([StringType()], ("a",))
 
 
-def test_zeros_and_nans_are_one_each() -> None:
+def test_positive_and_negative_zero_hash_alike() -> None:
     for kind in ("float", "double"):
         plus, minus, nan = hashes([atomic(kind)], (0.0,), (-0.0,), (math.nan,))
         assert plus == minus != nan
 
 
-def test_narrow_numbers_hash_as_ints_and_decimals_as_longs() -> None:
+def test_narrow_numbers_and_booleans_hash_as_ints() -> None:
     (of_int,) = hashes([atomic("integer")], (-3,))
     assert [hashes([atomic(kind)], (-3,))[0] for kind in ("byte", "short", "date")] == [of_int] * 3
     assert hashes([atomic("boolean")], (True,)) == hashes([atomic("integer")], (1,))
@@ -109,7 +109,7 @@ def test_narrow_numbers_hash_as_ints_and_decimals_as_longs() -> None:
         StructType((StructField("a", ArrayType(atomic("integer"))),)),
     ],
 )
-def test_what_spark_hashes_otherwise_is_not_guessed(kind: DataType) -> None:
+def test_types_with_another_hash_in_spark_are_refused(kind: DataType) -> None:
     schema = StructType((StructField("a", DecimalType(38)), StructField("b", kind)))
     assert RowHash.of(schema, 2) is None
     assert RowHash.of(schema, 1) is not None
@@ -117,7 +117,7 @@ def test_what_spark_hashes_otherwise_is_not_guessed(kind: DataType) -> None:
     assert RowHash.of(schema, 3) is None
 
 
-def test_of_a_row_that_does_not_fit_nothing_is_known() -> None:
+def test_row_that_does_not_fit_has_no_hash() -> None:
     schema = StructType((StructField("a", StringType()),))
     row_hash = RowHash.of(schema, 1)
     assert row_hash is not None
@@ -130,7 +130,7 @@ def test_of_a_row_that_does_not_fit_nothing_is_known() -> None:
     assert result.tolist() == [True, False, False, False, False, True]  # the last one is null
 
 
-def test_part_of_a_key_has_the_hash_of_its_fields() -> None:
+def test_nested_part_of_a_key_hashes_as_its_fields() -> None:
     """Keys of timers and of the index by expiry begin with a time; maps end with a user's key."""
     key = StructType((StructField("user", StringType()), StructField("n", atomic("long"))))
     nested = StructType((StructField("key", key), StructField("userKey", WINDOW)))

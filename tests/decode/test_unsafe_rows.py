@@ -12,7 +12,7 @@ from tests import encode
 from tests.decode.test_row_columns import WIDE, WIDE_ROW
 
 
-def test_values_of_every_form() -> None:
+def test_writes_values_of_every_form() -> None:
     schema = parse_ddl(
         "a int, b string, c decimal(20,2), d decimal(20,2), e array<string>, "
         "f struct<x: bigint, y: array<smallint>>, g map<string, int>, h interval, i interval"
@@ -39,12 +39,12 @@ def test_values_of_every_form() -> None:
     )
 
 
-def test_a_row_that_spark_wrote_in_a_struct() -> None:
+def test_binary_field_holds_a_row_of_spark() -> None:
     schema = parse_ddl(f"s struct<{WIDE}>")
     assert len(write_row(parse_ddl("r binary"), [WIDE_ROW])) == len(WIDE_ROW) + 16
     assert schema.fields[0].name == "s"
 
 
-def test_as_many_values_as_fields() -> None:
+def test_number_of_values_must_match_number_of_fields() -> None:
     with pytest.raises(ValueError, match="shorter"):
         write_row(parse_ddl("a int, b int"), [None])

@@ -66,7 +66,7 @@ def container(head: int, ids: list[int], parts: list[bytes]) -> bytes:
         (bytes([5 << 2 | 1]) + b"hello", "hello"),
     ],
 )
-def test_primitives(value: bytes, expected: Any) -> None:
+def test_variant_primitives(value: bytes, expected: Any) -> None:
     if value[:1] == bytes([16 << 2]):
         with pytest.raises(RowError):
             variant_value(EMPTY, value)
@@ -75,14 +75,14 @@ def test_primitives(value: bytes, expected: Any) -> None:
     assert (result, type(result)) == (expected, type(expected))
 
 
-def test_objects_and_arrays() -> None:
+def test_variant_objects_and_arrays() -> None:
     """``{"a": 5, "b": [1, null, "x"]}``, as ``parse_json`` makes it."""
     item = container(3, [], [primitive(3, b"\x01"), primitive(0), bytes([1 << 2 | 1]) + b"x"])
     complete = container(2, [0, 1], [primitive(3, b"\x05"), item])
     assert variant_value(metadata("a", "b"), complete) == {"a": 5, "b": [1, None, "x"]}
 
 
-def test_long_strings_have_a_length_of_four_bytes() -> None:
+def test_long_variant_string_has_a_length_of_four_bytes() -> None:
     text = "ключ" * 30
     data = text.encode()
     assert variant_value(EMPTY, primitive(16, struct.pack("<i", len(data)) + data)) == text
@@ -101,12 +101,12 @@ def test_long_strings_have_a_length_of_four_bytes() -> None:
         (EMPTY, primitive(15, struct.pack("<i", -1)), "bytes at"),
     ],
 )
-def test_what_is_no_variant(names: bytes, value: bytes, message: str) -> None:
+def test_malformed_variants_are_refused(names: bytes, value: bytes, message: str) -> None:
     with pytest.raises(RowError, match=message):
         variant_value(names, value)
 
 
-def test_parts_that_overlap_make_no_large_value() -> None:
+def test_overlapping_variant_parts_are_refused() -> None:
     """Thirty arrays in each other whose members are all the same one: a billion, by 300 bytes."""
     array = b"".join(
         bytes([0b00000011, 3]) + bytes([0, 0, 0, 0])
@@ -122,7 +122,7 @@ def test_parts_that_overlap_make_no_large_value() -> None:
         variant_value(names, container(0b00000010, [0, 2], [primitive(0), primitive(0)]))
 
 
-def test_depth_is_limited() -> None:
+def test_variant_depth_is_limited() -> None:
     value = primitive(0)
     for _ in range(40):
         value = container(3, [], [value])
@@ -132,13 +132,13 @@ def test_depth_is_limited() -> None:
 
 
 @given(st.binary(max_size=12), st.binary(max_size=40))
-def test_any_bytes_give_a_value_or_a_row_error(names: bytes, value: bytes) -> None:
+def test_any_bytes_give_a_variant_or_row_error(names: bytes, value: bytes) -> None:
     for header in (names, metadata("a", "b")):
         with contextlib.suppress(RowError):
             variant_value(header, value)
 
 
-def test_json_words() -> None:
+def test_json_value_formats_by_type() -> None:
     words: dict[type, Any] = {Date: lambda days: f"day {days}", Decimal: str}
     result = json_value({"a": [Date(3), Decimal("1.5")], "b": b"\x00"}, words)
     assert result == {"a": ["day 3", "1.5"], "b": "AA=="}

@@ -142,7 +142,7 @@ def test_slices_with_nulls_at_every_level(array: Any, start: int, size: int) -> 
 
 
 @given(st.data())
-def test_whatever_can_be_decoded_can_be_carried(data: st.DataObject) -> None:
+def test_every_decoded_array_can_be_encoded(data: st.DataObject) -> None:
     schema, values = data.draw(schemas)
     assert isinstance(schema, StructType)
     rows = [row(schema, value) for value in data.draw(st.lists(values, max_size=4))]
@@ -152,7 +152,7 @@ def test_whatever_can_be_decoded_can_be_carried(data: st.DataObject) -> None:
 
 
 @given(typed | st.sampled_from(atoms))
-def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> None:
+def test_encoded_types_are_supported_by_spark(drawn: tuple[DataType, Any]) -> None:
     pytest.importorskip("pyspark.sql", exc_type=ImportError)
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -161,7 +161,7 @@ def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> No
     assert not re.search(r"void|null|\btime\(", of_spark)
 
 
-def test_the_words_of_a_time() -> None:
+def test_time_is_encoded_as_text() -> None:
     nanos = pa.array([45_296_123_456_789, 0, None, DAY_NS - 1]).cast(pa.time64("ns"))
     target: Any = pa.schema({"t": pa.string()})
     batch = encode(pa.RecordBatch.from_arrays([nanos], ["t"]), target)
@@ -169,7 +169,7 @@ def test_the_words_of_a_time() -> None:
     assert batch.column("t").to_pylist() == times
 
 
-def test_batches_as_bytes_are_the_same_again() -> None:
+def test_batches_round_trip_through_ipc_bytes() -> None:
     late = pa.array([None, 2**62], pa.int64()).cast(pa.timestamp("us", "UTC"))  # after year 9999
     batches = [
         pa.RecordBatch.from_arrays([pa.array([1, 2]), late], ["n", "t"]),
@@ -181,7 +181,7 @@ def test_batches_as_bytes_are_the_same_again() -> None:
     assert list(from_ipc([])) == []
 
 
-def test_a_function_is_wrapped_only_where_it_must_be() -> None:
+def test_function_is_wrapped_only_for_unsupported_types() -> None:
     def yields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 

@@ -89,7 +89,7 @@ def mapping(
     )
 
 
-def test_the_tasks_of_all_are_one_job_and_each_gets_its_own() -> None:
+def test_tasks_of_all_users_run_as_one_job() -> None:
     cluster = Cluster()
     result = together(cluster, [mapping("a1", "a2"), mapping("b1"), mapping()])
     assert result == [["a1", "a2"], ["b1"], []]
@@ -97,7 +97,7 @@ def test_the_tasks_of_all_are_one_job_and_each_gets_its_own() -> None:
     assert sorted(job) == ["a1", "a2", "b1"]
 
 
-def test_no_job_starts_while_users_are_added() -> None:
+def test_no_job_starts_while_users_join() -> None:
     cluster = Cluster()
     engine = BatchedEngine(cluster)
 
@@ -119,7 +119,7 @@ def test_no_job_starts_while_users_are_added() -> None:
     assert [sorted(job) for job in cluster.jobs] == [["a", "b"]]
 
 
-def test_jobs_start_while_adding_is_paused() -> None:
+def test_release_jobs_starts_jobs_within_hold_jobs() -> None:
     cluster = Cluster()
     engine = BatchedEngine(cluster)
     with ThreadPoolExecutor(1) as pool, engine.hold_jobs():
@@ -130,7 +130,7 @@ def test_jobs_start_while_adding_is_paused() -> None:
     assert cluster.jobs == [["a"]]
 
 
-def test_a_user_is_added_while_a_job_runs() -> None:
+def test_user_joins_while_a_job_runs() -> None:
     started, end = threading.Event(), threading.Event()
 
     def slow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -150,32 +150,32 @@ def test_a_user_is_added_while_a_job_runs() -> None:
         assert first.result(30) == ["a"]
 
 
-def test_a_task_of_two_users_runs_once() -> None:
+def test_common_task_of_two_users_runs_once() -> None:
     cluster = Cluster()
     assert together(cluster, [mapping("a", "b"), mapping("b", "c")]) == [["a", "b"], ["b", "c"]]
     assert sorted(cluster.jobs[0]) == ["a", "b", "c"]
 
 
-def test_each_result_is_merged_with_its_own_or_not_at_all() -> None:
+def test_results_are_merged_per_user() -> None:
     merge = Merge(("message",), counting)
     users = [mapping("a1", "a2", merge=merge), mapping("b1", "b2"), mapping("c1", merge=merge)]
     assert together(Cluster(), users) == [["2 of a"], ["b1", "b2"], ["1 of c"]]
 
 
-def test_a_user_that_ends_is_not_waited_for_and_one_may_ask_twice() -> None:
+def test_batched_engine_does_not_wait_for_users_that_left() -> None:
     def twice(engine: BatchedEngine) -> list[str]:
         return mapping("a")(engine) + mapping("b")(engine)
 
     assert together(Cluster(), [twice, lambda _: [], mapping("c")]) == [["a", "b"], [], ["c"]]
 
 
-def test_functions_that_differ_are_jobs_of_their_own() -> None:
+def test_different_functions_run_as_separate_jobs() -> None:
     cluster = Cluster()
     assert together(cluster, [mapping("a"), mapping("b", function=shout)]) == [["a"], ["B"]]
     assert len(cluster.jobs) == 2
 
 
-def test_what_fails_for_one_fails_for_nobody_else() -> None:
+def test_failure_of_one_user_does_not_fail_others() -> None:
     first, second, third = together(Cluster(), [mapping("a"), mapping("bad", "b"), mapping("c")])
     assert (first, third) == (["a"], ["c"])
     assert isinstance(second, ValueError)
@@ -188,19 +188,19 @@ class Interrupted(Cluster):
         raise KeyboardInterrupt
 
 
-def test_an_interrupt_of_one_thread_gives_no_user_empty_results() -> None:
+def test_interrupt_reaches_every_user() -> None:
     results = together(Interrupted(), [mapping("a"), mapping("b")])
     assert [type(result) for result in results] == [KeyboardInterrupt, KeyboardInterrupt]
 
 
-def test_the_reader_is_that_of_the_engine() -> None:
+def test_batched_engine_uses_the_reader_of_its_engine() -> None:
     cluster = Cluster()
     assert BatchedEngine(cluster).reader is cluster.reader
     assert BatchedEngine(LocalEngine(1)).reader is None
 
 
 @pytest.mark.parametrize("maximum", [1, 3])
-def test_all_users_together_run_so_many_tasks_at_a_time(maximum: int) -> None:
+def test_shared_local_engine_limits_concurrent_tasks(maximum: int) -> None:
     running: list[int] = []
     highest = 0
     lock, all_in = threading.Lock(), threading.Event()

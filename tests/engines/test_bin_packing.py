@@ -33,9 +33,7 @@ def load(group: list[Work]) -> int:
 
 
 @given(weights, st.integers(1, 50))
-def test_each_task_is_in_one_group_and_the_heaviest_start_first(
-    sizes: list[int], count: int
-) -> None:
+def test_every_task_is_in_one_group_heaviest_first(sizes: list[int], count: int) -> None:
     work = work_of(sizes)
     groups = pack(work, count)
     assert len(groups) == count
@@ -46,7 +44,7 @@ def test_each_task_is_in_one_group_and_the_heaviest_start_first(
 
 
 @given(weights.filter(bool), st.integers(1, 50))
-def test_no_group_has_much_more_than_its_share(sizes: list[int], count: int) -> None:
+def test_group_load_is_at_most_share_plus_one_task(sizes: list[int], count: int) -> None:
     # Of greedy packing: the fullest group has at most its share and one task more.
     fullest = load(pack(work_of(sizes), count)[0])
     assert fullest <= sum(sizes) / count + max(sizes)
@@ -55,7 +53,7 @@ def test_no_group_has_much_more_than_its_share(sizes: list[int], count: int) -> 
 @given(
     st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 300)), min_size=1), st.integers(1, 50)
 )
-def test_files_count_beside_bytes(tasks: list[tuple[int, int]], count: int) -> None:
+def test_group_cost_includes_files(tasks: list[tuple[int, int]], count: int) -> None:
     work = [Work(str(i), size, files=number) for i, (size, number) in enumerate(tasks)]
     costs = [sum(element.cost for element in group) for group in pack(work, count)]
     assert costs == sorted(costs, reverse=True)
@@ -63,12 +61,12 @@ def test_files_count_beside_bytes(tasks: list[tuple[int, int]], count: int) -> N
     assert sum(costs) == sum(size + FILE_COST * number for size, number in tasks)
 
 
-def test_a_large_task_runs_alone() -> None:
+def test_large_task_is_alone_in_its_group() -> None:
     groups = pack(work_of([1, 1, 100, 1, 1]), 2)
     assert [[item.weight for item in group] for group in groups] == [[100], [1, 1, 1, 1]]
 
 
-def test_few_or_heavy_tasks_are_not_grouped() -> None:
+def test_number_of_groups_for_few_or_heavy_tasks() -> None:
     assert group_count([]) == 1
     assert group_count(work_of([0] * UNGROUPED_TASKS)) == UNGROUPED_TASKS
     assert group_count(work_of([10] * 1000)) == UNGROUPED_TASKS
@@ -76,7 +74,7 @@ def test_few_or_heavy_tasks_are_not_grouped() -> None:
     assert group_count(work_of([GROUP_BYTES] * 10_000)) == MAX_GROUPS
 
 
-def test_few_cores_get_few_groups_each() -> None:
+def test_number_of_groups_for_few_cores() -> None:
     assert group_count(work_of([GROUP_BYTES] * 1000), cores=2) == 2 * GROUPS_PER_CORE
     assert group_count(work_of([0] * 3), cores=2) == 3
     assert group_count(work_of([GROUP_BYTES] * 1000), cores=1) == 1  # no core waits for another
@@ -88,7 +86,7 @@ def numbers(*groups: int) -> pa.RecordBatch:
 
 
 @given(weights, st.integers(1, 50))
-def test_each_group_runs_its_tasks(sizes: list[int], count: int) -> None:
+def test_by_group_runs_the_tasks_of_each_group(sizes: list[int], count: int) -> None:
     groups = pack(work_of(sizes), count)
     run = by_group(lambda batches: iter(batches), groups)
     result = [run([numbers(number)]) for number in range(count)]
@@ -100,7 +98,7 @@ def test_each_group_runs_its_tasks(sizes: list[int], count: int) -> None:
     assert [batch.schema for batch in run([numbers(*range(count))])] == [TASKS] * len(sizes)
 
 
-def test_specs_that_are_much_alike_are_sent_small() -> None:
+def test_similar_specs_are_compressed() -> None:
     path = "s3a://bucket/checkpoint/state/0/7/"
     specs = [str([f"{path}{n}.delta" for n in range(i, i + 100)]) for i in range(50)]
     run = by_group(lambda batches: iter(batches), [[Work(spec) for spec in specs]])
@@ -113,12 +111,12 @@ def test_specs_that_are_much_alike_are_sent_small() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 200, 4096])
-def test_every_partition_has_its_key(count: int) -> None:
+def test_partition_keys_cover_every_partition(count: int) -> None:
     keys = partition_keys(count)
     assert [partition_of(key, count) for key in keys] == list(range(count))
 
 
-def test_an_int_hashes_as_spark_s_sql_function_says() -> None:
+def test_partition_of_int_uses_sparks_hash() -> None:
     # SELECT hash(0), hash(1), hash(-1)
     assert [partition_of(key, 1 << 40) for key in (0, 1, -1)] == [
         hashed % (1 << 40) for hashed in (933211791, -559580957, -1604776387)

@@ -64,7 +64,7 @@ def engine_of(
 
 
 @pytest.mark.parametrize("workers", [None, 3])
-def test_local_is_this_process_and_needs_no_words(workers: int | None) -> None:
+def test_explicit_local_engine_prints_no_message(workers: int | None) -> None:
     messages: list[str] = []
     assert engine_of(workers, messages, name="local") == LocalEngine(workers)
     assert messages == []
@@ -78,7 +78,7 @@ def test_local_is_this_process_and_needs_no_words(workers: int | None) -> None:
         ("--io hadoop", {"io": "hadoop"}),
     ],
 )
-def test_options_of_spark_contradict_a_local_engine(
+def test_spark_options_are_refused_for_the_local_engine(
     option: str, expected: Mapping[str, Any]
 ) -> None:
     with pytest.raises(EngineError, match=f"{option} is for Spark, got --engine local"):
@@ -86,7 +86,7 @@ def test_options_of_spark_contradict_a_local_engine(
 
 
 @pytest.mark.usefixtures("spark")
-def test_spark_is_asked_for_with_all_that_is_given() -> None:
+def test_spark_engine_receives_all_options() -> None:
     messages: list[str] = []
     conf = {"spark.x": "y"}
     engine = engine_of(None, messages, name="spark", master="local[2]", conf=conf, io="hadoop")
@@ -97,23 +97,21 @@ def test_spark_is_asked_for_with_all_that_is_given() -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_that_workers_may_be_tuned_is_passed_on() -> None:
+def test_tune_workers_is_passed_to_spark() -> None:
     engine = engine_of(session=object(), tune_workers=True)
     assert isinstance(engine, FakeSpark)
     assert engine.named["tune_workers"] is True
 
 
 @pytest.mark.parametrize("tune", [True, False])
-def test_a_local_engine_has_no_workers_to_tune(tune: bool) -> None:
+def test_tune_workers_is_refused_for_the_local_engine(tune: bool) -> None:
     with pytest.raises(EngineError, match="tune_workers is for Spark's Python workers"):
         engine_of(name="local", tune_workers=tune)
 
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("name", ["spark", "auto"])
-def test_what_is_to_be_known_of_its_workers_is_told(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_worker_notes_of_spark_are_printed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(FakeSpark, "notes", ("workers are slow",))
     messages: list[str] = []
     engine_of(None, messages, name=name, master="local[2]")
@@ -122,7 +120,7 @@ def test_what_is_to_be_known_of_its_workers_is_told(
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_given_session_is_taken() -> None:
+def test_given_session_is_used() -> None:
     session = object()
     engine = engine_of(session=session)
     assert isinstance(engine, FakeSpark)
@@ -138,13 +136,13 @@ def test_a_given_session_is_taken() -> None:
         ("--io hadoop", {"io": "hadoop"}),
     ],
 )
-def test_an_option_of_spark_alone_asks_for_it(option: str, expected: Mapping[str, Any]) -> None:
+def test_any_spark_option_selects_spark(option: str, expected: Mapping[str, Any]) -> None:
     messages: list[str] = []
     assert isinstance(engine_of(None, messages, **expected), FakeSpark)
     assert messages == [f"engine: spark ({option} is given)"]
 
 
-def test_workers_alone_ask_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_option_selects_the_local_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
     messages: list[str] = []
     assert engine_of(4, messages) == LocalEngine(4)
@@ -155,12 +153,12 @@ def test_workers_alone_ask_for_this_process(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "expected", [{"name": "spark"}, {"master": "local"}, {"session": object()}]
 )
-def test_spark_has_no_such_workers(expected: Mapping[str, Any]) -> None:
+def test_workers_option_is_refused_for_spark(expected: Mapping[str, Any]) -> None:
     with pytest.raises(EngineError, match="--workers is for the engine in this process"):
         engine_of(2, **expected)
 
 
-def test_spark_without_pyspark_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_engine_without_pyspark_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     without_pyspark(monkeypatch)
     with pytest.raises(EngineError, match=r"pip install 'spark-state-inspector\[spark\]'"):
         engine_of(name="spark")
@@ -177,7 +175,7 @@ def test_spark_without_pyspark_says_what_to_install(monkeypatch: pytest.MonkeyPa
         ("SPARK_REMOTE", "SPARK_REMOTE names a Spark Connect server"),
     ],
 )
-def test_a_spark_around_this_process_is_taken(
+def test_spark_submit_or_spark_remote_selects_spark(
     monkeypatch: pytest.MonkeyPatch, variable: str, reason: str
 ) -> None:
     monkeypatch.setenv(variable, "sc://host/;token=s3cr3t")
@@ -188,7 +186,7 @@ def test_a_spark_around_this_process_is_taken(
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("active", [None, object()])
-def test_a_session_that_is_active_is_taken(monkeypatch: pytest.MonkeyPatch, active: Any) -> None:
+def test_active_session_selects_spark(monkeypatch: pytest.MonkeyPatch, active: Any) -> None:
     class SparkSession:
         @staticmethod
         def getActiveSession() -> Any:  # noqa: N802 - Spark's name
@@ -202,7 +200,7 @@ def test_a_session_that_is_active_is_taken(monkeypatch: pytest.MonkeyPatch, acti
     assert messages == ["engine: spark (a session is active)"] * (active is not None)
 
 
-def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
+def test_no_options_and_no_session_defer_to_state_size() -> None:
     assert engine_of() is None
 
 
@@ -221,7 +219,7 @@ def chosen(state_bytes: int) -> tuple[Engine, str]:
     ("size", "words"),
     [(0, "0 B"), (5 << 20, "5.0 MiB"), (3000, "2.9 KiB"), (BELOW, "16.0 GiB")],
 )
-def test_little_state_stays_in_this_process(size: int, words: str) -> None:
+def test_small_state_selects_the_local_engine(size: int, words: str) -> None:
     engine, line = chosen(size)
     assert engine == LocalEngine(None)
     assert line.startswith("engine: local (no Spark session; ")
@@ -229,21 +227,23 @@ def test_little_state_stays_in_this_process(size: int, words: str) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_much_state_goes_to_a_spark_of_this_machine() -> None:
+def test_large_state_selects_local_spark() -> None:
     engine, line = chosen(ABOVE)
     assert isinstance(engine, FakeSpark)
     assert engine.asked == (None, None, {})
     assert line == "engine: spark (16.0 GiB of state files)"
 
 
-def test_much_state_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_state_without_pyspark_selects_the_local_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     without_pyspark(monkeypatch)
     engine, line = chosen(ABOVE)
     assert engine == LocalEngine(None)
     assert line.endswith("(PySpark is not installed; 16.0 GiB of state files)")
 
 
-def test_much_state_where_spark_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_state_without_java_selects_the_local_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise EngineError("no Java is found")
 
@@ -254,6 +254,6 @@ def test_much_state_where_spark_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_wish_is_silent_by_default() -> None:
+def test_engine_choice_is_silent_by_default() -> None:
     assert choose(EngineOptions(), 2, BELOW) == LocalEngine(2)
     assert EngineOptions() == EngineOptions(notify=print), "to whom it is told makes no other wish"

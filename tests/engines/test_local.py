@@ -34,7 +34,7 @@ def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
 
 @pytest.mark.parametrize("workers", [None, 0, 1, 2, 7, 50])
 @pytest.mark.parametrize("count", [0, 1, 2, 30])
-def test_results_come_in_the_order_of_the_tasks(workers: int | None, count: int) -> None:
+def test_results_are_in_task_order(workers: int | None, count: int) -> None:
     specs = [f"task {number}" for number in range(count)]
     expected = [spec for spec in specs for _ in range(2)]
     assert texts(mapped(echo, specs, workers)) == expected
@@ -42,7 +42,7 @@ def test_results_come_in_the_order_of_the_tasks(workers: int | None, count: int)
 
 
 @pytest.mark.parametrize("workers", [None, 2])
-def test_threads_that_would_take_turns_are_not_started(workers: int | None) -> None:
+def test_python_bound_tasks_start_no_threads(workers: int | None) -> None:
     threads: set[str] = set()
 
     def noting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -58,7 +58,7 @@ def test_threads_that_would_take_turns_are_not_started(workers: int | None) -> N
     assert threads.isdisjoint(here) is (LocalEngine(None).cores > 1)
 
 
-def test_tasks_are_numbered() -> None:
+def test_tasks_have_consecutive_ids() -> None:
     def number(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             numbers = batch.column("task_id").to_pylist()
@@ -68,7 +68,7 @@ def test_tasks_are_numbered() -> None:
         assert [n for batch in item for n in batch.column("offset").to_pylist()] == [0, 1, 2]
 
 
-def test_tasks_run_side_by_side() -> None:
+def test_tasks_run_concurrently() -> None:
     meet = threading.Barrier(3, timeout=300)
 
     def wait(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -78,7 +78,7 @@ def test_tasks_run_side_by_side() -> None:
     assert len(texts(mapped(wait, ["a", "b", "c"], 3))) == 6
 
 
-def test_results_that_nobody_has_taken_are_bounded() -> None:
+def test_number_of_untaken_results_is_limited() -> None:
     started: list[str] = []
 
     def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -93,7 +93,7 @@ def test_results_that_nobody_has_taken_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_fault_of_the_function_reaches_the_caller(workers: int) -> None:
+def test_exception_of_a_task_reaches_the_caller(workers: int) -> None:
     def fail(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.column("spec").to_pylist() == ["bad"]:
@@ -106,7 +106,7 @@ def test_a_fault_of_the_function_reaches_the_caller(workers: int) -> None:
         list(result)
 
 
-def test_a_stream_reads_no_task_before_it_is_asked_for() -> None:
+def test_stream_tasks_is_lazy() -> None:
     started: list[str] = []
 
     def note(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

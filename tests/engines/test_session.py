@@ -98,7 +98,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_java")
-def test_without_java_it_says_what_to_do() -> None:
+def test_missing_java_is_refused_with_advice() -> None:
     with pytest.raises(
         EngineError, match=r"Spark needs Java, and none was found.*install Java 17.*--engine local"
     ):
@@ -106,26 +106,26 @@ def test_without_java_it_says_what_to_do() -> None:
 
 
 @pytest.mark.usefixtures("no_java")
-def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(EngineError, match=rf"JAVA_HOME is {tmp_path}, which has no bin/java"):
         sessions.start(None, {})
 
 
 @pytest.mark.parametrize("version", ["3.4.4", "3.4.0.dev1", "2.4.8"])
-def test_an_old_pyspark_is_named(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+def test_old_pyspark_is_refused(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr("pyspark.__version__", version)
     with pytest.raises(EngineError, match=rf"PySpark {version} is too old, expected 3.5 or later"):
         sessions.check_driver()
 
 
 @pytest.mark.parametrize("version", ["3.5.0", "3.5.9", "4.0.0.dev2", "4.3.0", "10.0"])
-def test_a_newer_pyspark_will_do(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+def test_supported_pyspark_versions(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr("pyspark.__version__", version)
     sessions.check_driver()
 
 
-def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pandas_is_refused_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(EngineError, match=r"pandas cannot be imported.*spark-state-inspector\[sp"):
         sessions.check_driver()
@@ -151,14 +151,14 @@ def java(monkeypatch: pytest.MonkeyPatch, no_java: None, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("java")
-def test_a_master_that_does_not_answer_is_told_at_once(closed: int) -> None:
+def test_unreachable_master_is_refused_at_once(closed: int) -> None:
     with pytest.raises(EngineError, match=f"no Spark master answers at 127.0.0.1:{closed}") as got:
         sessions.start(f"spark://127.0.0.1:{closed}", {"spark.secret": "s3cr3t"})
     assert "s3cr3t" not in str(got.value)
 
 
 @pytest.mark.usefixtures("no_java")
-def test_nor_does_a_connect_server_which_needs_no_java(closed: int) -> None:
+def test_unreachable_connect_server_is_refused_without_java(closed: int) -> None:
     url = f"sc://127.0.0.1:{closed}/;token=s3cr3t;x-own-header=hush"
     with pytest.raises(EngineError, match=f"no Spark Connect server .* 127.0.0.1:{closed}") as got:
         sessions.start(url, {})
@@ -167,7 +167,7 @@ def test_nor_does_a_connect_server_which_needs_no_java(closed: int) -> None:
 
 
 @pytest.mark.usefixtures("no_java")
-def test_nor_does_one_that_the_environment_names(
+def test_unreachable_server_in_spark_remote_is_refused(
     monkeypatch: pytest.MonkeyPatch, closed: int
 ) -> None:
     monkeypatch.setenv("SPARK_REMOTE", f"sc://127.0.0.1:{closed}")
@@ -187,7 +187,7 @@ def test_nor_does_one_that_the_environment_names(
         ("k8s://https://host:6443", []),
     ],
 )
-def test_who_is_asked(
+def test_addresses_checked_for_a_master_url(
     monkeypatch: pytest.MonkeyPatch, master: str, places: list[tuple[str, int]]
 ) -> None:
     questions = []
@@ -205,7 +205,7 @@ def test_who_is_asked(
     assert questions == places
 
 
-def test_one_of_several_masters_is_enough(closed: int) -> None:
+def test_one_reachable_master_is_enough(closed: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as alive:
         port = alive.getsockname()[1]
         sessions._check_answers(f"spark://127.0.0.1:{closed},127.0.0.1:{port}")
@@ -228,12 +228,12 @@ def test_one_of_several_masters_is_enough(closed: int) -> None:
         (None, None),
     ],
 )
-def test_cores_of_one_machine_are_known(master: str | None, cores: int | None) -> None:
+def test_number_of_cores_of_a_local_master(master: str | None, cores: int | None) -> None:
     session: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, _default: master))
     assert sessions.local_cores(session) == cores
 
 
-def test_a_server_may_keep_its_master_to_itself() -> None:
+def test_cores_are_unknown_if_the_master_conf_is_unavailable() -> None:
     def refuse(name: str, _default: None) -> str:
         raise RuntimeError(f"[CONFIG_NOT_AVAILABLE] Configuration {name} is not available.")
 
@@ -244,7 +244,7 @@ def test_a_server_may_keep_its_master_to_itself() -> None:
 # --- what it is built with -------------------------------------------------------------------
 
 
-def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
+def test_local_session_confs_and_log_settings(builder: FakeBuilder) -> None:
     sessions.start(None, {"spark.ui.enabled": "true", "spark.x": "y"})
     assert builder.calls["master"] == "local[*]"
     assert builder.calls["spark.ui.enabled"] == "true", "what is given goes before what is set here"
@@ -257,7 +257,7 @@ def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
     assert builder.python == os.environ["PYSPARK_PYTHON"] == "as-it-was"
 
 
-def test_workers_of_this_machine_run_this_python(
+def test_workers_run_the_python_of_the_driver(
     builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON")
@@ -268,7 +268,7 @@ def test_workers_of_this_machine_run_this_python(
 
 
 @pytest.mark.parametrize("submitted", [False, True])
-def test_workers_run_the_python_that_a_conf_names(
+def test_workers_run_the_python_of_the_conf(
     builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch, submitted: bool
 ) -> None:
     if submitted:
@@ -280,18 +280,18 @@ def test_workers_run_the_python_that_a_conf_names(
     assert builder.calls["spark.pyspark.python"] == conf["spark.pyspark.python"]
 
 
-def test_the_master_may_be_a_conf(builder: FakeBuilder) -> None:
+def test_spark_master_conf_is_the_master(builder: FakeBuilder) -> None:
     sessions.start(None, {"spark.master": "local[3]"})
     assert builder.calls["master"] == "local[3]"
 
 
-def test_a_connect_server_is_given_the_confs_alone(builder: FakeBuilder) -> None:
+def test_connect_session_gets_only_the_confs(builder: FakeBuilder) -> None:
     sessions.start("sc://a", {"spark.x": "y"})
     assert builder.calls == {"remote": "sc://a", "spark.x": "y"}
 
 
 @pytest.mark.parametrize("master", [None, "yarn"])
-def test_spark_submit_has_decided_the_rest(
+def test_session_under_spark_submit_sets_only_given_confs(
     builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch, master: str | None
 ) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
@@ -300,7 +300,7 @@ def test_spark_submit_has_decided_the_rest(
     assert builder.calls == arguments | {"spark.x": "y"}
 
 
-def test_what_spark_says_is_told_without_secrets(builder: FakeBuilder) -> None:
+def test_session_error_hides_secrets(builder: FakeBuilder) -> None:
     builder.error = RuntimeError("Invalid URL sc://h:1/x;token=s3cr3t;x-own=hush and pa55word")
     with pytest.raises(EngineError) as got:
         sessions.start("sc://h:1/x;token=s3cr3t;x-own=hush", {"spark.my.password": "pa55word"})
@@ -321,7 +321,7 @@ def frame_of(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("rows", [[], [(7, None), (8, b"b")]])
-def test_rows_are_frame_of_as_arrow(
+def test_to_frame_sends_arrow_to_spark_4(
     rows: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "DataFrame", SimpleNamespace(toArrow=None))  # as that of 4.0
@@ -330,7 +330,7 @@ def test_rows_are_frame_of_as_arrow(
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
 
 
-def test_to_an_older_spark_they_are_frame_of_as_tuples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_frame_sends_tuples_to_spark_3_5(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "DataFrame", SimpleNamespace)  # has no toArrow, as that of 3.5
     rows, schema = frame_of([(7, b"b")])
     assert rows == [(7, b"b")]
@@ -338,7 +338,7 @@ def test_to_an_older_spark_they_are_frame_of_as_tuples(monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("builder")
-def test_nor_does_a_later_failure_show_them() -> None:
+def test_later_errors_hide_confs_of_all_sessions() -> None:
     conf = {"spark.hadoop.fs.s3a.secret.key": "pa55word", "spark.x": "plain"}
     session = sessions.start(None, conf)
     assert sessions.message_of(RuntimeError("pa55word is not plain"), session) == "*** is not plain"
@@ -351,7 +351,7 @@ def test_nor_does_a_later_failure_show_them() -> None:
 
 
 @pytest.mark.usefixtures("builder")
-def test_an_interrupt_is_not_logged_beside_being_raised(caplog: pytest.LogCaptureFixture) -> None:
+def test_interrupt_is_not_logged_by_py4j(caplog: pytest.LogCaptureFixture) -> None:
     session = sessions.start(None, {})
     logging.exception("Exception while sending command.")
     logging.exception("KeyboardInterrupt while sending command.")
@@ -367,7 +367,7 @@ def settings_of_this_process() -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("master", [None, "sc://a", "yarn"])
-def test_nothing_is_left_of_a_session_that_is_stopped(
+def test_stopped_session_restores_the_process(
     builder: FakeBuilder, master: str | None, tmp_path: Path
 ) -> None:
     before = settings_of_this_process()
@@ -382,9 +382,7 @@ def test_nothing_is_left_of_a_session_that_is_stopped(
         assert not tmp_path.exists()
 
 
-def test_nothing_is_left_of_one_that_cannot_be_started(
-    builder: FakeBuilder, tmp_path: Path
-) -> None:
+def test_failed_start_restores_the_process(builder: FakeBuilder, tmp_path: Path) -> None:
     before = settings_of_this_process()
     builder.error = RuntimeError("no")
     with pytest.raises(EngineError):
@@ -393,7 +391,7 @@ def test_nothing_is_left_of_one_that_cannot_be_started(
     assert not tmp_path.exists()
 
 
-def test_a_session_that_is_gone_ends_quietly(
+def test_exit_handler_ignores_a_lost_session(
     builder: FakeBuilder,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -414,7 +412,7 @@ def test_a_session_that_is_gone_ends_quietly(
 # --- one that is there already ------------------------------------------------------------------
 
 
-def test_a_user_s_session_takes_no_master_and_no_confs(
+def test_running_user_session_refuses_master_and_confs(
     builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     present: Any = FakeSession()
@@ -428,7 +426,7 @@ def test_a_user_s_session_takes_no_master_and_no_confs(
 
 
 @pytest.mark.usefixtures("builder")
-def test_one_that_was_started_here_is_for_whoever_requests_the_same(
+def test_own_session_is_reused_for_the_same_master_and_confs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = sessions.start("local[2]", {"spark.x": "y"})
@@ -452,7 +450,7 @@ def test_one_that_was_started_here_is_for_whoever_requests_the_same(
         (None, None, "sc://a", False),
     ],
 )
-def test_workers_are_ours_but_for_those_of_a_connect_server(
+def test_workers_are_owned_except_on_connect_servers(
     monkeypatch: pytest.MonkeyPatch,
     master: str | None,
     submitted: str | None,
@@ -543,18 +541,18 @@ ANALYSIS = """[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `nope` cannot be reso
         ("Invalid URL", "Invalid URL"),
     ],
 )
-def test_the_heart_of_what_spark_says(text: str, heart: str) -> None:
+def test_root_cause_of_spark_errors(text: str, heart: str) -> None:
     result = message(Exception(text))
     assert result.startswith(heart)
     assert "\n" not in result
 
 
-def test_the_version_of_python_is_told() -> None:
+def test_python_version_mismatch_is_named() -> None:
     result = message(Exception(MISMATCH))
     assert result.startswith("PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker")
 
 
-def test_an_error_of_py4j_is_asked_in_java() -> None:
+def test_py4j_error_message_comes_from_java() -> None:
     # str() of a Py4JJavaError asks the JVM for the whole stack trace, and begins otherwise.
     class OfPy4JError(Exception):
         java_exception = SimpleNamespace(toString=lambda: CRASHED)
@@ -563,12 +561,12 @@ def test_an_error_of_py4j_is_asked_in_java() -> None:
     assert result == CRASHED
 
 
-def test_an_error_without_words_has_its_name() -> None:
+def test_error_without_message_has_its_class_name() -> None:
     assert message(TimeoutError()) == "TimeoutError"
 
 
 @given(st.integers(400, 520), st.sampled_from(["token=s3cr3t-s3cr3t", "s3cr3t-s3cr3t"]))
-def test_no_cut_leaves_a_part_of_a_secret(before: int, secret: str) -> None:
+def test_truncated_message_has_no_part_of_a_secret(before: int, secret: str) -> None:
     result = message(Exception("x" * before + " " + secret), {"my.key": "s3cr3t-s3cr3t"})
     assert "s3c" not in result
     assert len(result) <= 500

@@ -41,13 +41,13 @@ class Connect:
         self.is_stopped = True
 
 
-def test_a_session_has_one_scope_and_another_one_its_own() -> None:
+def test_every_session_has_one_scope() -> None:
     first, second = Classic(), Classic()
     assert scope_of(first) is scope_of(first)
     assert scope_of(second) is not scope_of(first)
 
 
-def test_a_user_s_session_is_not_ours() -> None:
+def test_user_session_has_no_master_confs_or_owned_workers() -> None:
     scope = scope_of(Classic())
     assert (scope.master, scope.owns_workers, dict(scope.confs)) == (None, False, {})
 
@@ -59,7 +59,7 @@ def test_confs_of_a_session_started_here_are_secret() -> None:
 
 
 @pytest.mark.parametrize("kind", [Classic, Connect])
-def test_what_belongs_to_a_stopped_session_goes_though_somebody_holds_it(kind: Any) -> None:
+def test_stopped_session_releases_its_scope(kind: Any) -> None:
     session = kind()
     assert not is_stopped(session)
     scope = scope_of(session)
@@ -77,7 +77,7 @@ def test_what_belongs_to_a_stopped_session_goes_though_somebody_holds_it(kind: A
 
 
 @pytest.mark.parametrize("kind", [Classic, Connect])
-def test_a_running_session_keeps_what_it_has(kind: Any) -> None:
+def test_running_session_keeps_its_scope(kind: Any) -> None:
     session = kind()
     scope = scope_of(session)
     folder = Path(scope.folder("inspector-test-"))
@@ -87,7 +87,7 @@ def test_a_running_session_keeps_what_it_has(kind: Any) -> None:
     scope.close()
 
 
-def test_a_session_that_nobody_holds_takes_its_scope_along() -> None:
+def test_collected_session_releases_its_scope() -> None:
     session = Classic()
     scope = scope_of(session)
     folder = Path(scope.folder("inspector-test-"))
@@ -97,7 +97,7 @@ def test_a_session_that_nobody_holds_takes_its_scope_along() -> None:
     assert not any(value is scope for value in sessions._scopes.values())
 
 
-def test_undone_last_things_first_and_once() -> None:
+def test_close_callbacks_run_once_in_reverse_order() -> None:
     scope, message = SessionScope(), list[int]()
     scope.on_close(message.append, 1)
     scope.on_close(message.append, 2)
@@ -106,7 +106,7 @@ def test_undone_last_things_first_and_once() -> None:
     assert message == [2, 1]
 
 
-def test_a_process_that_ends_leaves_no_folder() -> None:
+def test_scope_folder_is_removed_at_exit() -> None:
     program = (
         "from inspector.engines.session import scope_of\n"
         "class Session: pass\n"
@@ -132,7 +132,7 @@ class Confs(dict[str, str]):
 
 
 @pytest.mark.parametrize("before", [{}, {"spark.x": "before"}])
-def test_a_conf_is_restored_even_after_a_failure(before: dict[str, str]) -> None:
+def test_conf_is_restored_after_a_failure(before: dict[str, str]) -> None:
     confs = Confs(before)
 
     def fail() -> None:
@@ -146,7 +146,7 @@ def test_a_conf_is_restored_even_after_a_failure(before: dict[str, str]) -> None
 
 
 @pytest.mark.parametrize("before", [{}, {"spark.x": "before"}])
-def test_blocks_that_overlap_restore_what_was_before_the_first(before: dict[str, str]) -> None:
+def test_overlapping_conf_blocks_restore_the_first_value(before: dict[str, str]) -> None:
     # As two threads do it: the first that begins is the first that ends.
     confs, scope = Confs(before), SessionScope()
     first, second = (scope.conf(confs, "spark.x", "now") for _ in range(2))

@@ -21,17 +21,17 @@ from inspector.engines.engine import Engine
 from inspector.engines.local import LocalEngine
 
 
-def test_one_run_has_an_engine_of_its_own() -> None:
+def test_single_run_has_its_own_engine() -> None:
     assert isinstance(SharedEngines(EngineOptions(LOCAL), 1, shared=False).requested, LocalEngine)
 
 
-def test_runs_in_this_process_are_limited_together() -> None:
+def test_local_runs_share_one_limited_engine() -> None:
     engines = SharedEngines(EngineOptions(LOCAL), 1)
     assert engines.requested == LocalEngine(1, shared=True)
     assert (engines.batched, engines.at_once) == (None, AT_ONCE_LOCAL)
 
 
-def test_a_spark_is_shared_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_runs_share_a_batched_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     class Spark(Engine):
         run: Any = None
 
@@ -42,7 +42,7 @@ def test_a_spark_is_shared_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert engines.at_once == AT_ONCE_SPARK
 
 
-def test_an_engine_that_is_chosen_is_said_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chosen_engine_is_announced_and_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
     message: list[str] = []
     chosen: list[int] = []
 

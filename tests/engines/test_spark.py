@@ -87,7 +87,7 @@ def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]
     return facts
 
 
-def test_facts_of_every_sixth_fixture_of_every_spark_in_one_job(engine: Any) -> None:
+def test_spark_facts_of_fixtures_equal_local_facts(engine: Any) -> None:
     requested = {"matched": True, "expiring": True}
     work = work_of(EVERY[2::6], top=3, sampled=3, rewrites=True, **requested)
     assert len(EVERY) > 150
@@ -103,12 +103,12 @@ def test_facts_of_every_sixth_fixture_of_every_spark_in_one_job(engine: Any) -> 
     } - {"problem"}
 
 
-def test_fields(engine: Any) -> None:
+def test_spark_field_sizes_equal_local_ones(engine: Any) -> None:
     cases = ("wide_key", "wide_value", "join_left_outer", "session_window")
     assert assert_same_facts(engine, run_fields, work_of(map(checkpoint_of, cases)))
 
 
-def test_what_cannot_be_read_is_a_row_and_fails_no_job(engine: Any, tmp_path: Path) -> None:
+def test_unreadable_files_are_problem_facts_on_spark(engine: Any, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     flip(path / "state/0/0/7.delta", 30)
@@ -129,7 +129,9 @@ def test_what_cannot_be_read_is_a_row_and_fails_no_job(engine: Any, tmp_path: Pa
         ("mgws_tuple_key", "default"),
     ],
 )
-def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: bool) -> None:
+def test_spark_typed_rows_and_changes_equal_local_ones(
+    engine: Any, case: str, store: str, changes: bool
+) -> None:
     options = Options(store_name=store)
     run = Run.start(str(checkpoint_of(case)), options)
     ((_, tasks),) = store_tasks(run, TableOptions(raw=True), changes=changes).items()
@@ -161,7 +163,7 @@ def partitions_of(engine: Any, work: Sequence[Work]) -> dict[str, int]:
     return {row["message"]: row["partition_id"] for row in result}
 
 
-def test_each_task_has_a_spark_task_of_its_own_and_the_heaviest_the_first(engine: Any) -> None:
+def test_each_task_is_a_spark_task_heaviest_first(engine: Any) -> None:
     weights = [3, 9, 1, 0, 7, 7, 2]
     work = [Work(f"{number}:{weight}", weight) for number, weight in enumerate(weights)]
     partitions = partitions_of(engine, work)
@@ -170,7 +172,7 @@ def test_each_task_has_a_spark_task_of_its_own_and_the_heaviest_the_first(engine
     assert [int(spec.split(":")[1]) for spec in order] == sorted(weights, reverse=True)
 
 
-def test_many_tasks_share_with_the_heavy_ones_apart(
+def test_many_tasks_are_grouped_with_heavy_ones_separate(
     engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("inspector.engines.bin_packing.MAX_GROUPS", 4)
@@ -181,7 +183,7 @@ def test_many_tasks_share_with_the_heavy_ones_apart(
     assert max(loads) - min(loads) <= 3
 
 
-def test_a_frame_is_not_computed_before_it_is_asked_for(engine: Any) -> None:
+def test_frame_is_lazy_and_errors_are_shortened(engine: Any) -> None:
     def fail(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             raise ZeroDivisionError("a fault")
@@ -193,7 +195,7 @@ def test_a_frame_is_not_computed_before_it_is_asked_for(engine: Any) -> None:
         list(engine.run(Job(fail, facts_schema(), [Work("x")])))
 
 
-def test_without_work_the_answer_is_empty(engine: Any) -> None:
+def test_no_work_gives_no_rows(engine: Any) -> None:
     assert list(engine.run(Job(run_tasks, facts_schema(), []))) == []
     assert engine.frame(run_tasks, facts_schema(), []).collect() == []
 
@@ -201,7 +203,7 @@ def test_without_work_the_answer_is_empty(engine: Any) -> None:
 # --- sessions and workers ------------------------------------------------------------------------
 
 
-def test_the_active_session_is_used_as_it_is(spark: Any) -> None:
+def test_active_session_confs_are_unchanged(spark: Any) -> None:
     from inspector.engines.spark import SparkEngine
 
     before = sorted(map(tuple, spark.sql("SET").collect()))
@@ -210,9 +212,7 @@ def test_the_active_session_is_used_as_it_is(spark: Any) -> None:
     assert sorted(map(tuple, spark.sql("SET").collect())) == before
 
 
-def test_workers_of_a_session_are_asked_once_for_all_its_engines(
-    engine: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_of_a_session_are_probed_once(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from inspector.engines.spark import SparkEngine
 
     monkeypatch.setattr(SparkEngine, "_probe", lambda _self: pytest.fail("asked again"))
@@ -221,7 +221,7 @@ def test_workers_of_a_session_are_asked_once_for_all_its_engines(
     assert second.note == engine.note
 
 
-def test_a_package_of_another_version_that_cannot_be_replaced_is_named(
+def test_package_of_another_version_on_workers_is_refused(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from inspector.engines.spark import SparkEngine
@@ -282,7 +282,7 @@ def workers_of(session: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("tune", [None, False])
-def test_a_user_s_workers_are_left_as_they_were(spark: Any, tune: bool | None) -> None:
+def test_user_workers_are_not_tuned(spark: Any, tune: bool | None) -> None:
     from inspector.engines.spark import SparkEngine
 
     # The workers of a session that no test has tuned: they are told apart by their environment.
@@ -299,7 +299,7 @@ def test_a_user_s_workers_are_left_as_they_were(spark: Any, tune: bool | None) -
 
 
 @pytest.mark.parametrize("tune", [True, None])
-def test_workers_are_tuned_where_the_user_agrees_or_they_are_ours(
+def test_workers_are_tuned_if_allowed_or_owned(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tune: bool | None
 ) -> None:
     from inspector.engines.session import scope_of
@@ -339,7 +339,7 @@ def quick_sockets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux has it alone")
 @pytest.mark.parametrize("tune", [False, True])
-def test_connections_of_workers_are_set_for_tasks_that_are_tuned(spark: Any, tune: bool) -> None:
+def test_quick_acknowledgement_only_in_tuned_tasks(spark: Any, tune: bool) -> None:
     from inspector.engines import workers
     from inspector.engines.spark import SparkEngine
 
@@ -365,7 +365,9 @@ def test_connections_of_workers_are_set_for_tasks_that_are_tuned(spark: Any, tun
     assert set(after) == {0}
 
 
-def test_workers_of_another_python_are_named(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_of_another_python_version_are_refused(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from inspector.engines.spark import SparkEngine
 
     monkeypatch.setattr(spark.sparkContext, "pythonVer", "3.9")
@@ -431,7 +433,7 @@ def process_settings() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("io", ["fsspec", "hadoop"])
-def test_sessions_after_each_other_begin_anew_and_leave_nothing(tmp_path: Path, io: str) -> None:
+def test_consecutive_sessions_leave_nothing_behind(tmp_path: Path, io: str) -> None:
     path = checkpoint_of("agg_append")
     with driver(tmp_path) as process:
         first, second = process.run(rounds_of_a_driver, str(path), str(tmp_path), io)
@@ -444,7 +446,9 @@ def test_sessions_after_each_other_begin_anew_and_leave_nothing(tmp_path: Path, 
         assert item.changed == []
 
 
-def test_what_a_task_carries_is_in_no_plan(engine: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_task_specs_are_not_in_the_query_plan(
+    engine: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Plans are shown by the UI and kept in event logs; tasks hold the storage's credentials.
     frame = engine.frame(place, ROWS, [Work("task-with-a-secret", 1), Work("another-secret", 2)])
     frame.explain("extended")
@@ -453,11 +457,11 @@ def test_what_a_task_carries_is_in_no_plan(engine: Any, capsys: pytest.CaptureFi
     assert "secret" not in out
 
 
-def test_progress_is_the_tasks_of_the_stages_that_run(engine: Any) -> None:
+def test_progress_without_running_stages_is_zero(engine: Any) -> None:
     assert engine.measure() == Measure(0, 0, "tasks")
 
 
-def test_progress_counts_what_spark_says_and_is_unknown_where_it_says_nothing() -> None:
+def test_progress_counts_tasks_of_active_stages() -> None:
     from inspector.engines.spark import SparkEngine
 
     stages = {
@@ -478,7 +482,7 @@ def test_progress_counts_what_spark_says_and_is_unknown_where_it_says_nothing() 
 
 
 @pytest.mark.parametrize("io", ["fsspec", "hadoop"])
-def test_the_tasks_of_many_checkpoints_are_one_job(
+def test_tasks_of_several_checkpoints_are_one_spark_job(
     spark: Any, io: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """One job, the reports of each as in this process, and one that fails ends no other."""
@@ -509,7 +513,7 @@ def test_the_tasks_of_many_checkpoints_are_one_job(
     assert jobs[0] == sum(len(work_of([checkpoint_of(case)])) for case in cases)
 
 
-def test_small_checkpoints_are_audited_whole_by_executors(
+def test_small_checkpoints_are_audited_by_executors(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Of three dozen checkpoints and one that is none: a job lists them, and one audits them."""

@@ -34,7 +34,7 @@ def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pydict({"spec": [spec], "content": [content]})
 
 
-def test_a_task_finds_its_files_whatever_the_order_of_their_chunks() -> None:
+def test_staged_files_are_complete_for_any_order_of_chunks() -> None:
     complete = os.urandom(2 * CHUNK_BYTES + 77)
     cut = [complete[i : i + CHUNK_BYTES] for i in range(0, len(complete), CHUNK_BYTES)]
     rows = [
@@ -58,7 +58,7 @@ def test_a_task_finds_its_files_whatever_the_order_of_their_chunks() -> None:
     assert list(result.values()) == [b"of another checkpoint", b"", complete]
 
 
-def test_its_folder_is_gone_when_it_ends_even_if_nobody_reads_on(
+def test_staging_folder_is_private_and_removed_at_close(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
@@ -74,7 +74,7 @@ def test_its_folder_is_gone_when_it_ends_even_if_nobody_reads_on(
         folder_of_copies(url_of_copies("n"))
 
 
-def test_a_file_that_did_not_come_is_missing_by_the_name_that_users_know() -> None:
+def test_missing_staged_file_has_its_original_path() -> None:
     run = on_staged_files(contents, ["n"])([batch_of(CHUNKS, [task(0, "n:state/0/0/1.delta")])])
     with pytest.raises(FileNotFoundError) as caught:
         list(run)
@@ -82,14 +82,14 @@ def test_a_file_that_did_not_come_is_missing_by_the_name_that_users_know() -> No
     assert "inspector-" not in str(caught.value)
 
 
-def test_names_of_a_folder_end_with_the_stack(tmp_path: Path) -> None:
+def test_staging_names_end_with_their_context(tmp_path: Path) -> None:
     with StagingFolder(str(tmp_path)).names(["x", "y"]):
         assert folder_of_copies(url_of_copies("y")) == str(tmp_path / "y")
     with pytest.raises(EngineError):
         folder_of_copies(url_of_copies("y"))
 
 
-def test_scratch_is_one_of_spark_s_own_folders(
+def test_scratch_is_an_existing_spark_local_dir(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)

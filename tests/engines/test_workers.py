@@ -73,7 +73,7 @@ def probed(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict[s
     return document
 
 
-def test_a_worker_with_nothing_says_what_it_lacks() -> None:
+def test_probe_names_missing_modules() -> None:
     result = probed(modules=("json", "pyarrow", "no_such_module"))
     assert result["missing"] == ["pyarrow", "no_such_module"]
     assert (result["inspector"], result["kernel"]) == (None, None)
@@ -81,13 +81,13 @@ def test_a_worker_with_nothing_says_what_it_lacks() -> None:
     assert result["host"]
 
 
-def test_a_worker_with_the_libraries_alone_is_good_enough() -> None:
+def test_worker_with_only_the_libraries_is_accepted() -> None:
     result = probed(libraries())
     assert (result["missing"], result["inspector"]) == ([], None)
     assert lack_package(check([json.dumps(result)]))
 
 
-def test_a_worker_with_the_package_names_its_version_and_kernel() -> None:
+def test_probe_names_package_version_and_kernel() -> None:
     home = Path(inspector.__file__).parents[1]
     result = probed(libraries(), home)
     assert result["inspector"] == inspector.__version__
@@ -95,7 +95,7 @@ def test_a_worker_with_the_package_names_its_version_and_kernel() -> None:
     assert not lack_package([result])
 
 
-def test_a_package_that_lacks_a_library_names_it(tmp_path: Path) -> None:
+def test_probe_names_a_library_that_the_package_lacks(tmp_path: Path) -> None:
     kernel = tmp_path / "inspector" / "kernel"
     kernel.mkdir(parents=True)
     (tmp_path / "inspector" / "__init__.py").write_text("__version__ = '9'")
@@ -117,11 +117,11 @@ def answer(**changed: Any) -> str:
     return json.dumps(result | changed)
 
 
-def test_workers_that_answer_alike_count_once() -> None:
+def test_equal_worker_answers_count_once() -> None:
     assert len(check([answer(), answer(), answer(host="node-8")])) == 2
 
 
-def test_what_is_missing_is_named_with_its_worker_and_a_way_out() -> None:
+def test_missing_modules_are_named_with_worker_and_advice() -> None:
     bad = answer(host="node-8", missing=["pyarrow", "xxhash"])
     with pytest.raises(EngineError) as caught:
         check([answer(), bad])
@@ -139,11 +139,11 @@ def test_what_is_missing_is_named_with_its_worker_and_a_way_out() -> None:
         ([inspector.__version__, None], True),
     ],
 )
-def test_it_is_sent_where_one_worker_lacks_it(versions: list[str | None], expected: bool) -> None:
+def test_package_is_sent_if_one_worker_lacks_it(versions: list[str | None], expected: bool) -> None:
     assert lack_package(check([answer(inspector=version) for version in versions])) == expected
 
 
-def test_a_slow_kernel_is_worth_a_note() -> None:
+def test_python_kernel_on_workers_gives_a_note() -> None:
     assert kernel_note(check([answer()])) is None
     note = kernel_note(check([answer(), answer(kernel="python")]))
     assert note is not None
@@ -168,7 +168,7 @@ def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 @LINUX
-def test_connections_are_acknowledged_at_once_and_then_as_before(
+def test_quick_acknowledgements_are_set_and_restored(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = connection
@@ -193,7 +193,7 @@ def test_connections_are_acknowledged_at_once_and_then_as_before(
 
 
 @LINUX
-def test_connections_that_leave_the_machine_are_none_of_ours(
+def test_remote_connections_are_unchanged(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, second = connection
@@ -204,7 +204,7 @@ def test_connections_that_leave_the_machine_are_none_of_ours(
 
 @LINUX
 @pytest.mark.parametrize("method", ["dup", "getpeername"])
-def test_a_connection_that_cannot_be_looked_at_stays_open(
+def test_connection_that_cannot_be_inspected_stays_open(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     def fail(_socket: socket.socket) -> socket.socket:
@@ -220,7 +220,7 @@ def test_a_connection_that_cannot_be_looked_at_stays_open(
 
 
 @LINUX
-def test_a_search_for_connections_that_ends_early_leaves_them_open(
+def test_closed_search_leaves_connections_open(
     connection: tuple[socket.socket, socket.socket],
 ) -> None:
     first, second = connection
@@ -232,7 +232,7 @@ def test_a_search_for_connections_that_ends_early_leaves_them_open(
 
 
 @LINUX
-def test_a_duplicate_is_closed_if_its_option_cannot_be_set(
+def test_duplicate_is_closed_if_its_option_cannot_be_set(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     duplicate = connection[1].dup()
@@ -244,7 +244,7 @@ def test_a_duplicate_is_closed_if_its_option_cannot_be_set(
 
 
 @LINUX
-def test_a_task_that_is_tuned_and_not_read_to_its_end_leaves_the_connections_too(
+def test_tuned_task_closed_early_restores_connections(
     connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, second = connection
@@ -261,7 +261,7 @@ def test_a_task_that_is_tuned_and_not_read_to_its_end_leaves_the_connections_too
 # --- the package as a zip --------------------------------------------------------------------
 
 
-def test_the_zip_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
+def test_package_zip_has_only_the_package(tmp_path: Path) -> None:
     path = package_zip(tmp_path)
     assert path == tmp_path / "inspector.zip"
     home = Path(inspector.__file__).parent
@@ -273,7 +273,7 @@ def test_the_zip_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     assert not any("test" in name.lower() for name in names)
 
 
-def test_a_zip_begets_its_like(tmp_path: Path) -> None:
+def test_package_zip_can_be_made_from_the_zip(tmp_path: Path) -> None:
     path = package_zip(tmp_path)
     second = tmp_path / "second"
     second.mkdir()
@@ -288,7 +288,7 @@ def test_a_zip_begets_its_like(tmp_path: Path) -> None:
     }
 
 
-def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
+def test_worker_runs_from_the_package_zip(tmp_path: Path) -> None:
     path = package_zip(tmp_path)
     result = probed(libraries(), path)
     assert (result["missing"], result["inspector"]) == ([], inspector.__version__)

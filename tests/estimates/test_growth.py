@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from inspector.estimates.growth import MS_PER_HOUR, Trend, growth, sparkline, trend
 
 
-def test_a_straight_line_has_its_own_slope() -> None:
+def test_growth_of_a_straight_line() -> None:
     result = growth([0, 1000, 2000, 4000], [10, 20, 30, 50])
     assert result is not None
     assert result.per_hour == pytest.approx(10 * MS_PER_HOUR / 1000)
     assert (result.newest, result.newest_ms, result.points) == (50, 4000, 4)
 
 
-def test_one_batch_that_evicts_a_lot_does_not_bend_it() -> None:
+def test_growth_ignores_one_large_eviction() -> None:
     values = [100 * i for i in range(20)]
     values[13] = 0
     result = growth([1000 * i for i in range(20)], values)
@@ -28,39 +28,39 @@ def test_one_batch_that_evicts_a_lot_does_not_bend_it() -> None:
     assert result.per_hour == pytest.approx(100 * MS_PER_HOUR / 1000)
 
 
-def test_a_limit_is_met_where_the_line_meets_it() -> None:
+def test_time_at_which_growth_reaches_a_limit() -> None:
     result = growth([0, MS_PER_HOUR], [0, 100])
     assert result is not None
     assert result.reaches_ms(300) == 3 * MS_PER_HOUR
     assert result.reaches_ms(100) == MS_PER_HOUR
 
 
-def test_what_does_not_grow_meets_no_limit() -> None:
+def test_shrinking_state_reaches_no_limit() -> None:
     result = growth([0, MS_PER_HOUR], [100, 50])
     assert result is not None
     assert result.reaches_ms(300) is None
 
 
 @pytest.mark.parametrize(("times", "values"), [([], []), ([5], [1]), ([5, 5], [1, 2])])
-def test_no_time_is_no_growth(times: list[int], values: list[int]) -> None:
+def test_growth_needs_two_different_times(times: list[int], values: list[int]) -> None:
     assert growth(times, values) is None
 
 
-def test_many_points_are_thinned_out_and_the_ends_stay() -> None:
+def test_growth_of_many_points_keeps_the_newest() -> None:
     result = growth(list(range(5000)), list(range(5000)))
     assert result is not None
     assert result.per_hour == pytest.approx(MS_PER_HOUR)
     assert (result.newest, result.points) == (4999, 5000)
 
 
-def test_bars_go_from_nothing_to_the_greatest() -> None:
+def test_sparkline_bars_scale_from_zero_to_the_maximum() -> None:
     assert sparkline([0, 4, 8]) == "▁▄█"
     assert sparkline([0, 0]) == "▁▁"
     assert sparkline([]) == ""
 
 
 @given(st.lists(st.integers(0, 1 << 50), min_size=1, max_size=300))
-def test_bars_are_as_many_as_there_is_room(values: list[int]) -> None:
+def test_sparkline_length_is_limited(values: list[int]) -> None:
     bars = sparkline(values, 60)
     assert len(bars) == min(len(values), 60)
     if max(values) and len(values) <= 60:
@@ -94,7 +94,7 @@ def judged(values: Iterable[float]) -> Trend:
         *("a leak with a few removals", "a line that was cut"),
     ],
 )
-def test_what_only_grows_grows(values: list[int]) -> None:
+def test_rising_values_are_growing(values: list[int]) -> None:
     result = judged(values)
     assert result.growing
     assert result.line.per_hour > 0
@@ -123,12 +123,12 @@ def test_what_only_grows_grows(values: list[int]) -> None:
         *("a tooth that is over", "a delay that is full", "a delay and uneven batches"),
     ],
 )
-def test_what_comes_and_goes_does_not(values: list[int]) -> None:
+def test_steady_or_fluctuating_values_are_not_growing(values: list[int]) -> None:
     assert not judged(values).growing
 
 
 @pytest.mark.full
-def test_chance_alone_seldom_grows_and_growth_nearly_always_does() -> None:
+def test_random_noise_seldom_counts_as_growth() -> None:
     draw = np.random.default_rng(1)
 
     def window(n: int) -> npt.NDArray[np.int64]:
@@ -150,7 +150,7 @@ def test_chance_alone_seldom_grows_and_growth_nearly_always_does() -> None:
         assert grown >= 97, (n, grown)
 
 
-def test_the_line_begins_where_the_growth_begins() -> None:
+def test_trend_line_starts_where_growth_starts() -> None:
     result = judged([100, 102, 99, 101, 100, 150, 200, 250, 300, 350])
     assert (result.growing, result.start) == (True, 4)
     assert result.line.per_hour == pytest.approx(50 * 60)
@@ -158,17 +158,17 @@ def test_the_line_begins_where_the_growth_begins() -> None:
     assert (complete.start, complete.line.points) == (0, 10)
 
 
-def test_what_does_not_grow_has_a_line_through_all_of_it() -> None:
+def test_trend_line_of_steady_values_spans_all_points() -> None:
     result = judged([100, 50, 100, 50, 100])
     assert (result.growing, result.start, result.line.points) == (False, 0, 5)
 
 
 @pytest.mark.parametrize(("times", "values"), [([], []), ([5], [1]), ([5, 5], [1, 2])])
-def test_no_time_is_no_trend(times: list[int], values: list[int]) -> None:
+def test_trend_needs_two_different_times(times: list[int], values: list[int]) -> None:
     assert trend(times, values) is None
 
 
-def test_batches_at_one_moment_have_a_line_all_the_same() -> None:
+def test_trend_of_several_batches_at_one_time() -> None:
     result = trend([0, 1, 2, 3, 4, 4, 4], [100, 101, 100, 101, 20, 200, 300])
     assert result is not None
     assert (result.start, result.line.points) == (0, 7)

@@ -51,7 +51,7 @@ TWO = {7: FIRST, 8: LAST}
 # --- formulas ----------------------------------------------------------------------------------
 
 
-def test_one_version_is_its_rows_nodes_table_and_map() -> None:
+def test_heap_of_one_version() -> None:
     rows = 100_000 * (40 + (16 + 16) + 40 + (16 + 24) + 16 + 32)
     assert StoreHeap(TWO, LAYOUT, 1).held.total == rows + (16 + 4 * 524_288) + 64 + 24
     assert (
@@ -60,14 +60,14 @@ def test_one_version_is_its_rows_nodes_table_and_map() -> None:
     )
 
 
-def test_two_versions_add_nodes_table_and_what_was_put_over() -> None:
+def test_heap_of_two_versions_adds_nodes_table_and_replaced_rows() -> None:
     item, two = StoreHeap(TWO, LAYOUT, 1).held, StoreHeap(TWO, LAYOUT, 2).held
     before = 32 * 100_000 + 16 + 4 * table_slots(0, built_by_put=False, peak=100_000) + 88
     put_over = 10_000 * (40 + 40 + 16)
     assert two.total == item.total + before + put_over
 
 
-def test_a_live_heap_had_these_objects() -> None:
+def test_heap_objects_match_a_class_histogram() -> None:
     """Spark 4.3.0, class histogram: 210,000 UnsafeRow, 110,000 StateStoreRow, two nodes a row."""
     two = StoreHeap(TWO, LAYOUT, 2).held
     assert two.unsafe_rows == Part(210_000, 210_000 * 40)
@@ -78,7 +78,7 @@ def test_a_live_heap_had_these_objects() -> None:
     assert two.objects == 210_000 * 2 + 110_000 + 200_000 + 2 + 4
 
 
-def test_removed_rows_are_held_by_the_version_before() -> None:
+def test_removed_rows_are_held_by_the_previous_version() -> None:
     gone = replace(
         LAST,
         rows=99_000,
@@ -94,13 +94,13 @@ def test_removed_rows_are_held_by_the_version_before() -> None:
     assert objects == HeapFacts(100_000, 1_600_000, 110_000, 2_640_000)
 
 
-def test_the_first_version_of_all_was_made_by_puts() -> None:
+def test_table_of_the_first_version_is_built_by_puts() -> None:
     assert StoreHeap({1: FIRST}, LAYOUT, 1).held.tables == Part(1, 16 + 4 * 262_144)
     assert StoreHeap({1: VersionFacts()}, LAYOUT, 1).held.tables == Part(0, 0)
     assert StoreHeap({2: VersionFacts()}, LAYOUT, 1).held.tables == Part(1, 24)
 
 
-def test_nothing_is_retained_of_no_versions() -> None:
+def test_no_retained_versions_take_no_heap() -> None:
     assert StoreHeap(TWO, LAYOUT, 0).held == StoreHeap({}, LAYOUT, 2).held == Heap()
     assert StoreHeap({}, LAYOUT, 2).unshared == StoreHeap({}, LAYOUT, 2).peak == Heap()
 
@@ -108,19 +108,19 @@ def test_nothing_is_retained_of_no_versions() -> None:
 # --- which versions ----------------------------------------------------------------------------
 
 
-def test_versions_are_counted_back_from_the_newest() -> None:
+def test_retained_versions_are_the_newest() -> None:
     facts = dict.fromkeys(range(3, 9), LAST)
     assert StoreHeap(facts, LAYOUT, 2).known == [7, 8]
     assert StoreHeap(facts, LAYOUT, 100).known == [3, 4, 5, 6, 7, 8]
     assert StoreHeap(facts, LAYOUT, 0).known == []
 
 
-def test_a_gap_or_a_snapshot_ends_what_is_known() -> None:
+def test_gap_or_snapshot_ends_the_known_versions() -> None:
     assert StoreHeap({3: LAST, 5: LAST, 6: LAST}, LAYOUT, 5).known == [5, 6]
     assert StoreHeap({4: LAST, 5: replace(LAST, rebased=1), 6: LAST}, LAYOUT, 5).known == [5, 6]
 
 
-def test_a_version_from_a_snapshot_has_a_copy_s_table() -> None:
+def test_table_of_a_version_loaded_from_a_snapshot() -> None:
     rebased = VersionFacts(rebased=1, rows=1000, key_bytes=8000, value_bytes=8000)
     assert StoreHeap({9: rebased}, LAYOUT, 2).held.tables == Part(1, 16 + 4 * 4096)
 
@@ -128,7 +128,7 @@ def test_a_version_from_a_snapshot_has_a_copy_s_table() -> None:
 # --- during a batch ----------------------------------------------------------------------------
 
 
-def test_a_batch_holds_the_working_copy_beside_what_is_retained() -> None:
+def test_peak_heap_adds_the_working_copy() -> None:
     three = {6: FIRST, 7: LAST, 8: LAST}
     copy = 32 * 100_000 + 16 + 4 * 524_288 + 88
     assert StoreHeap(three, LAYOUT, 2).peak == StoreHeap(three, LAYOUT, 3).held
@@ -138,7 +138,7 @@ def test_a_batch_holds_the_working_copy_beside_what_is_retained() -> None:
     )
 
 
-def test_rows_to_be_removed_are_still_in_the_working_copy() -> None:
+def test_peak_heap_includes_rows_to_be_removed() -> None:
     gone = replace(LAST, rows=99_000, removed_rows=1_500, new_rows=500, inserts=500)
     two = {7: FIRST, 8: gone}
     options = (
@@ -147,18 +147,18 @@ def test_rows_to_be_removed_are_still_in_the_working_copy() -> None:
     assert options == 1_500
 
 
-def test_without_retained_versions_the_version_before_is_read_for_the_batch() -> None:
+def test_peak_heap_without_retained_versions() -> None:
     assert StoreHeap(TWO, LAYOUT, 0).peak == StoreHeap(TWO, LAYOUT, 1).peak
 
 
-def test_the_first_batch_has_nothing_to_read() -> None:
+def test_peak_heap_of_the_first_batch() -> None:
     assert (
         StoreHeap({1: FIRST}, LAYOUT, 2, operator_name=READ_AND_WRITE[0]).peak
         == StoreHeap({1: FIRST}, LAYOUT, 1).held
     )
 
 
-def test_the_version_before_a_snapshot_is_taken_for_the_same() -> None:
+def test_peak_heap_after_a_snapshot_assumes_an_equal_previous_version() -> None:
     rebased = {9: VersionFacts(rebased=1, rows=1000, key_bytes=8000, value_bytes=8000)}
     copy = 32 * 1000 + 16 + 4 * 4096 + 88
     assert (
@@ -169,7 +169,7 @@ def test_the_version_before_a_snapshot_is_taken_for_the_same() -> None:
 # --- session windows ---------------------------------------------------------------------------
 
 
-def test_a_session_window_keeps_a_set_for_each_prefix() -> None:
+def test_session_window_heap_has_a_set_for_each_prefix() -> None:
     facts = VersionFacts(rows=14, key_bytes=14 * 24, value_bytes=14 * 40, new_rows=14, inserts=14)
     sets = SizeCounts(Counter({1: 2, 12: 1}))  # two prefixes with one key, one with twelve
     prefixes = {1: PrefixFacts(3, 3 * 16, 3, 3 * 16, 0, sets)}
@@ -185,7 +185,7 @@ def test_a_session_window_keeps_a_set_for_each_prefix() -> None:
     assert heap.maps == Part(3, 64 + 64 + 32)
 
 
-def test_the_prefix_rows_are_shared_and_the_sets_are_not() -> None:
+def test_prefix_rows_are_shared_between_versions_but_sets_are_not() -> None:
     facts = {7: FIRST, 8: LAST}
     sets = SizeCounts(Counter({1: 100_000}))
     prefixes = {
@@ -200,13 +200,13 @@ def test_the_prefix_rows_are_shared_and_the_sets_are_not() -> None:
 # --- what if, and executors --------------------------------------------------------------------
 
 
-def test_fewer_bytes_in_the_key_count_in_words() -> None:
+def test_shorter_keys_save_whole_words() -> None:
     objects = HeapFacts(keys=10, key_bytes=320, values=30, prefixes=2)
     assert objects.shorter_keys_saving(17) == 12 * 16
     assert objects.shorter_keys_saving(7) == 0
 
 
-def test_format_2_does_not_repeat_the_key_in_each_value() -> None:
+def test_format_2_saves_the_key_in_each_value() -> None:
     objects = HeapFacts(keys=10, key_bytes=10 * (8 + 24), values=30)
     assert objects.format_2_saving(key_fields=3) == 30 * 24
     assert HeapFacts().format_2_saving(3) == 0
@@ -227,7 +227,7 @@ def _versions(history: list[list[Record]]) -> dict[int, VersionFacts]:
 
 
 @given(histories)
-def test_the_objects_of_n_versions_are_those_of_real_maps(history: list[list[Record]]) -> None:
+def test_heap_objects_of_n_versions_match_object_maps(history: list[list[Record]]) -> None:
     spark, maps = ObjectMap(), []
     for records in history:
         spark.take(Step(records))
@@ -254,7 +254,7 @@ def _by_identity(rows: Iterable[Row]) -> list[Row]:
 
 
 @given(histories, st.sampled_from([LAYOUT, OLD_SPARK, Layout.of(1 << 40), Layout.of(1 << 40, 8)]))
-def test_more_versions_are_more_and_sharing_is_less(
+def test_heap_grows_with_versions_and_shrinks_with_sharing(
     history: list[list[Record]], layout: Layout
 ) -> None:
     versions = _versions(history)
@@ -288,7 +288,7 @@ def test_heaps_add(a: Heap, b: Heap, c: Heap) -> None:
 
 
 @given(all_facts, all_facts)
-def test_facts_add_and_so_do_their_heaps(a: HeapFacts, b: HeapFacts) -> None:
+def test_heap_facts_and_their_heaps_add(a: HeapFacts, b: HeapFacts) -> None:
     assert a + b == b + a
     assert a + HeapFacts() == a
     assert (a + b).heap(LAYOUT) == a.heap(LAYOUT) + b.heap(LAYOUT)
@@ -306,7 +306,7 @@ def test_the_heap_of_two_partitions_is_the_sum_of_both(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_alike_partitions_have_tables_of_their_own(n: int) -> None:
+def test_equal_partitions_have_separate_tables(n: int) -> None:
     together = {v: f + f + f for v, f in TWO.items()}
     assert StoreHeap(together, LAYOUT, n).of_alike(3) == sum(
         [StoreHeap(TWO, LAYOUT, n).held] * 3, Heap()
@@ -314,7 +314,7 @@ def test_alike_partitions_have_tables_of_their_own(n: int) -> None:
     assert StoreHeap(TWO, LAYOUT, n).of_alike(1) == StoreHeap(TWO, LAYOUT, n).held
 
 
-def test_rows_that_no_version_changes_take_objects_once_and_nodes_each_time() -> None:
+def test_unchanged_rows_take_objects_once_and_nodes_per_version() -> None:
     layout = Layout.of(spark="4.3.0")
     item, two = (of_rows(10, 240, 720, layout, n) for n in (1, 2))
     # Two UnsafeRows of 40, two arrays of 16 and their bytes, a wrapper of 16, a node of 32.

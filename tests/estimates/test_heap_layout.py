@@ -26,25 +26,25 @@ PLAIN = Layout.of(64 * GIB, jdk=11)
         ("hash_set_node", (24, 32, 40)),
     ],
 )
-def test_an_object_has_the_size_that_jol_tells(attribute: str, sizes: tuple[int, ...]) -> None:
+def test_object_sizes_match_jol(attribute: str, sizes: tuple[int, ...]) -> None:
     assert (
         tuple(getattr(layout, attribute) for layout in (COMPRESSED, CLASSES_ONLY, PLAIN)) == sizes
     )
 
 
 @pytest.mark.parametrize("n_bytes", [0, 8, 16, 1000])
-def test_a_byte_array_of_words_is_header_and_bytes(n_bytes: int) -> None:
+def test_byte_array_size_is_header_and_bytes(n_bytes: int) -> None:
     assert COMPRESSED.arrays(1, n_bytes) == CLASSES_ONLY.arrays(1, n_bytes) == 16 + n_bytes
     assert PLAIN.arrays(1, n_bytes) == 24 + n_bytes
 
 
 @pytest.mark.parametrize("layout", [COMPRESSED, CLASSES_ONLY, PLAIN])
-def test_many_arrays_are_the_sum_of_each(layout: Layout) -> None:
+def test_size_of_several_arrays_is_their_sum(layout: Layout) -> None:
     sizes = [0, 8, 24, 1024]
     assert layout.arrays(len(sizes), sum(sizes)) == sum(layout.arrays(1, size) for size in sizes)
 
 
-def test_a_table_is_an_array_of_references() -> None:
+def test_hash_table_is_an_array_of_references() -> None:
     assert [layout.table(16) for layout in (COMPRESSED, CLASSES_ONLY, PLAIN)] == [80, 144, 152]
     assert COMPRESSED.table(1) == 24
     assert COMPRESSED.table(0) == 0
@@ -59,7 +59,7 @@ def test_a_table_is_an_array_of_references() -> None:
         ({"heap_bytes": 32 * GIB, "jdk": 14}, False, False),
     ],
 )
-def test_the_pointers_follow_from_heap_and_jdk(
+def test_pointer_compression_by_heap_size_and_jdk(
     arguments: dict[str, Any], compressed_objects: bool, compressed_classes: bool
 ) -> None:
     layout = Layout.of(**arguments)
@@ -79,7 +79,7 @@ def test_the_pointers_follow_from_heap_and_jdk(
         ("10.0", False, (16, 24, 24), 24),
     ],
 )
-def test_the_wrappers_follow_from_the_spark_version(
+def test_wrapper_sizes_by_spark_version(
     spark: str, row_checksum: bool, wrappers: tuple[int, ...], map_wrapper: int
 ) -> None:
     jvms: list[dict[str, int]] = [{}, {"heap_bytes": 32 * GIB}, {"heap_bytes": 32 * GIB, "jdk": 8}]
@@ -89,7 +89,7 @@ def test_the_wrappers_follow_from_the_spark_version(
 
 
 @pytest.mark.parametrize("spark", ["", "4", "4.x", "spark"])
-def test_no_version_is_an_error(spark: str) -> None:
+def test_malformed_spark_version_is_refused(spark: str) -> None:
     with pytest.raises(ValueError, match="expected one such as"):
         Layout.of(spark=spark)
 
@@ -98,7 +98,7 @@ def test_no_version_is_an_error(spark: str) -> None:
     ("rows", "slots"),
     [(0, 0), (1, 16), (11, 16), (12, 32), (767, 1024), (768, 2048), (100_000, 262_144)],
 )
-def test_puts_double_the_table_at_three_quarters(rows: int, slots: int) -> None:
+def test_puts_double_the_hash_table_at_three_quarters(rows: int, slots: int) -> None:
     assert table_slots(rows, built_by_put=True) == slots
 
 
@@ -115,19 +115,19 @@ def test_puts_double_the_table_at_three_quarters(rows: int, slots: int) -> None:
         (1_000_000, 4_194_304),
     ],
 )
-def test_put_all_makes_up_to_twice_that_table(rows: int, slots: int) -> None:
+def test_put_all_makes_a_larger_hash_table(rows: int, slots: int) -> None:
     assert table_slots(rows, built_by_put=False) == slots
 
 
 @pytest.mark.parametrize(("peak", "slots"), [(0, 4096), (3071, 4096), (3072, 8192)])
-def test_a_batch_of_many_puts_grows_a_copy_further(peak: int, slots: int) -> None:
+def test_batch_with_many_puts_grows_the_copied_table(peak: int, slots: int) -> None:
     assert table_slots(1000, built_by_put=False, peak=peak) == slots
 
 
-def test_a_map_that_was_emptied_again_keeps_its_table() -> None:
+def test_emptied_map_keeps_its_hash_table() -> None:
     assert table_slots(0, built_by_put=True, peak=12) == 32
 
 
 @pytest.mark.parametrize(("size", "slots"), [(1, 16), (11, 16), (12, 32), (23, 32), (24, 64)])
-def test_a_scala_set_grows_before_it_is_three_quarters_full(size: int, slots: int) -> None:
+def test_scala_set_grows_before_three_quarters_full(size: int, slots: int) -> None:
     assert table_slots(size, built_by_put=True) == slots

@@ -16,14 +16,14 @@ from inspector.passes.worker import run_tasks
 from inspector.schemas import task_batch
 
 
-def test_it_is_measured_once_and_above_nothing() -> None:
+def test_pace_is_measured_once_and_positive() -> None:
     result = measure()
     assert measure() is result
     assert 1e-6 < result.file < 1
     assert 1e-10 < result.byte < 1e-3
 
 
-def test_the_rows_are_read_as_those_of_a_checkpoint(tmp_path: Path) -> None:
+def test_pace_files_are_read_like_a_checkpoint(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     files = [price._write(tmp_path, version, 100, random) for version in (1, 2)]
     task = price._task(str(tmp_path), files)
@@ -32,5 +32,5 @@ def test_the_rows_are_read_as_those_of_a_checkpoint(tmp_path: Path) -> None:
     assert [fact.rows for fact in facts if isinstance(fact, VersionFacts)] == [100, 200]
 
 
-def test_files_and_bytes_take_their_time() -> None:
+def test_pace_seconds_for_files_and_bytes() -> None:
     assert Pace(file=0.5, byte=0.25).seconds(4, 8) == pytest.approx(4.0)

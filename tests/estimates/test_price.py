@@ -43,7 +43,7 @@ def every_second_fixture() -> list[object]:
 
 
 @pytest.mark.parametrize("case", every_second_fixture())
-def test_an_audit_requests_what_was_estimated(case: Path) -> None:
+def test_estimated_requests_match_those_of_an_audit(case: Path) -> None:
     requests = serve(case)
     work = work_of_audit(Storage.open("objects://checkpoint"), Selection())
     assert not requests.read
@@ -61,7 +61,7 @@ def test_an_audit_requests_what_was_estimated(case: Path) -> None:
 @pytest.mark.parametrize(
     "case", ["rocksdb_agg_update_zips_one", "rocksdb_tws_processing_snapshots"]
 )
-def test_a_table_is_requested_once_however_many_snapshots_name_it(case: str) -> None:
+def test_sst_table_of_several_snapshots_is_requested_once(case: str) -> None:
     requests = serve(NEWEST / case)
     api.audit("objects://checkpoint")
     tables = {path: count for path, count in requests.read.items() if path.endswith(".sst")}
@@ -71,7 +71,7 @@ def test_a_table_is_requested_once_however_many_snapshots_name_it(case: str) -> 
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_part_and_an_earlier_batch_take_less(batch: int) -> None:
+def test_estimate_for_one_partition_and_an_earlier_batch(batch: int) -> None:
     requests = serve(NEWEST / "agg_update")
     storage = Storage.open("objects://checkpoint")
     complete = work_of_audit(storage, Selection())
@@ -82,7 +82,7 @@ def test_a_part_and_an_earlier_batch_take_less(batch: int) -> None:
     assert work.gets == requests.kinds["GET"]
 
 
-def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
+def test_list_requests_per_folder_on_local_storage() -> None:
     checkpoint = NEWEST / "agg_update" / "checkpoint"
     work = work_of_audit(Storage.open(str(checkpoint)), Selection())
     listed = [checkpoint, *(path for path in checkpoint.rglob("*") if path.is_dir())]
@@ -96,7 +96,7 @@ def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
     assert of_fleet == replace(work, lists=2)
 
 
-def test_a_root_without_metadata_is_listed_by_itself(tmp_path: Path) -> None:
+def test_estimate_for_a_root_without_metadata(tmp_path: Path) -> None:
     copy = copytree(NEWEST / "agg_update" / "checkpoint", tmp_path / "checkpoint")
     (copy / "metadata").unlink()
     requests = serve(tmp_path)
@@ -107,7 +107,7 @@ def test_a_root_without_metadata_is_listed_by_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 256 << 10, (256 << 10) + 1, LIMITS.chunk_bytes * 2 + 1])
-def test_a_file_takes_as_many_requests_as_it_has_parts(size: int, tmp_path: Path) -> None:
+def test_requests_of_a_file_by_its_parts(size: int, tmp_path: Path) -> None:
     (tmp_path / "bucket").mkdir()
     (tmp_path / "bucket" / "1.delta").write_bytes(bytes(size))
     requests = serve(tmp_path)
@@ -117,14 +117,14 @@ def test_a_file_takes_as_many_requests_as_it_has_parts(size: int, tmp_path: Path
     assert parts_of(size) == requests.kinds["GET"]
 
 
-def test_works_add_and_are_paid_by_their_kinds() -> None:
+def test_work_adds_and_has_a_price() -> None:
     work = Work(1000, 10_000, 9_000, 2 << 30) + Work(1000, 0, 0, 0)
     assert work == Work(2000, 10_000, 9_000, 2 << 30)
     prices = Prices(list=0.005, get=0.0004, gib=0.25, core_hour=0.05)
     assert dollars(work, 3.0, prices) == pytest.approx(0.01 + 0.004 + 0.5 + 0.15)
 
 
-def test_only_prices_of_the_user_count() -> None:
+def test_prices_are_only_those_of_the_user() -> None:
     assert prices_from({}) is None
     assert prices_from({"get": "0.5"}) == Prices(get=0.5)
     assert prices_from({"list": "1", "gib": "0"}) == Prices(list=1.0)

@@ -18,7 +18,7 @@ GIB = 1 << 30
 sizes = st.lists(st.integers(0, 10**6), max_size=12)
 
 
-def test_an_executor_holds_its_share_and_at_worst_the_largest() -> None:
+def test_executor_load_is_even_share_or_worst_case() -> None:
     usual, maximum = [10, 10, 10, 50], [15, 15, 15, 90]
     load = Load(usual, maximum)
     assert load.partitions == 4
@@ -27,12 +27,12 @@ def test_an_executor_holds_its_share_and_at_worst_the_largest() -> None:
     assert Load([], []).spread(executors=3, cores=4) == (0, 0)
 
 
-def test_a_peak_below_what_is_usual_adds_nothing() -> None:
+def test_peak_below_usual_size_adds_nothing() -> None:
     assert Load([10, 10], [5, 5]).spread(1, 2) == (20, 20)
 
 
 @given(sizes, st.integers(0, 10**7), st.integers(1, 9), st.booleans())
-def test_the_fewest_executors_that_hold_it(
+def test_smallest_number_of_executors_that_hold_the_state(
     usual: list[int], room: int, cores: int, evenly: bool
 ) -> None:
     load = Load(usual, [2 * size for size in usual])
@@ -43,13 +43,13 @@ def test_the_fewest_executors_that_hold_it(
 
 @pytest.mark.parametrize("percent", [None, 1, 40, 100])
 @given(room=st.integers(1, 1 << 40))
-def test_the_smallest_heap_that_has_room(percent: int | None, room: int) -> None:
+def test_smallest_heap_with_enough_room(percent: int | None, room: int) -> None:
     heap = heap_bytes_for(room, percent)
     assert room_bytes(heap, percent) >= room
     assert room_bytes(heap - 1, percent) < room
 
 
-def test_what_spark_leaves_is_less_than_half() -> None:
+def test_usable_heap_share_of_spark() -> None:
     assert room_bytes(RESERVED_BYTES // 2) == 0
     assert room_bytes(8 * GIB) == (8 * GIB - RESERVED_BYTES) * 4 // 10
     assert [shape.heap_bytes // GIB for shape in SHAPES] == [2, 4, 8, 16, 32, 64]

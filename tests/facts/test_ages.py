@@ -12,7 +12,7 @@ A, B, C = user("a"), user("b"), user("c")
 ONE, TWO = cases.micros(1_500_001), cases.micros(9_000_000)
 
 
-def test_each_live_row_counts_at_its_last_put() -> None:
+def test_live_rows_are_counted_by_version_of_last_put() -> None:
     steps = [Step([(A, ONE), (B, ONE), (C, ONE)]), Step([(B, TWO)]), Step([(C, None)])]
     state, _, _ = replay(steps)
     assert list(zip(*measure_ages(state), strict=True)) == [
@@ -21,7 +21,7 @@ def test_each_live_row_counts_at_its_last_put() -> None:
     ]
 
 
-def test_what_a_snapshot_brought_was_put_before_the_window() -> None:
+def test_snapshot_rows_count_as_put_before_the_window() -> None:
     steps = [Step([(A, ONE), (B, ONE)], rebase=True), Step([(B, ONE)])]
     state, _, _ = replay(steps, first=7)
     assert [(version, rows) for version, rows, _ in zip(*measure_ages(state), strict=True)] == [
@@ -30,7 +30,7 @@ def test_what_a_snapshot_brought_was_put_before_the_window() -> None:
     ]
 
 
-def test_the_range_of_times_is_rounded_up_and_skips_what_has_none() -> None:
+def test_event_time_range_is_rounded_up_and_skips_null_times() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     state, _, _ = replay([Step([(A, ONE), (B, TWO), (C, cases.micros(None))])], track)
     assert clock_range_ms(state, 1000) == (1501, 9000, 1)
@@ -38,7 +38,7 @@ def test_the_range_of_times_is_rounded_up_and_skips_what_has_none() -> None:
     assert clock_range_ms(empty, 1000) == ()
 
 
-def test_the_newest_time_has_the_version_of_its_put() -> None:
+def test_newest_event_time_has_the_version_of_its_put() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     steps = [Step([(A, TWO)], rebase=True), Step([(B, ONE)]), Step([(A, ONE), (C, TWO)])]
     state, _, _ = replay(steps[:2], track, first=7)
@@ -49,7 +49,7 @@ def test_the_newest_time_has_the_version_of_its_put() -> None:
     assert Ages().newest_ms is None
 
 
-def test_rows_of_the_newest_version_are_counted_by_how_far_the_watermark_has_passed_them() -> None:
+def test_rows_behind_the_watermark_are_counted_by_delay() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     bare = cases.micros(None)
     state, _, _ = replay([Step([(C, TWO)]), Step([(A, ONE), (B, TWO), (user("d"), bare)])], track)
@@ -65,14 +65,14 @@ def test_rows_of_the_newest_version_are_counted_by_how_far_the_watermark_has_pas
         assert RowsBehind.observe(state, 1000, watermark) == RowsBehind(Counter(digits))
 
 
-def test_keys_are_those_that_were_there_at_any_version() -> None:
+def test_key_count_includes_keys_of_every_version() -> None:
     steps = [Step([(A, ONE), (B, ONE)], rebase=True), Step([(B, None)]), Step([(C, ONE)])]
     state, _, _ = replay(steps, first=7)
     ages = Ages.observe(state, from_snapshot=True)
     assert (ages.keys, ages.total[0]) == (3, 2)
 
 
-def test_rows_without_a_time_are_counted_and_those_of_the_newer_half_too() -> None:
+def test_rows_without_event_time_are_counted() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     bare = cases.micros(None)
     steps = [Step([(A, bare), (B, bare)]), Step([(B, ONE)]), Step([(C, bare)])]

@@ -12,7 +12,7 @@ from inspector.state.replay import NO_CLOCK
 from tests.queries import EVENT, PROCESSING, clock, clocks_of
 
 
-def test_clocks_stand_by_step_and_say_what_is_not_known() -> None:
+def test_clocks_of_versions_with_unknown_batches() -> None:
     clocks = clocks_of([clock(2, 7, data=False), clock(3, 8, data=None)])
     result = Clocks.of([1, 2, 3], clocks)
     assert result.versions.tolist() == [1, 2, 3]
@@ -21,7 +21,7 @@ def test_clocks_stand_by_step_and_say_what_is_not_known() -> None:
     assert result.threshold_ms(EVENT).tolist() == result.watermark_ms.tolist()
 
 
-def test_a_history_without_versions_has_no_clocks() -> None:
+def test_no_versions_have_no_clocks() -> None:
     result = Clocks.of([], clocks_of([clock(1)]))
     assert [len(column) for column in vars(result).values()] == [0, 0, 0, 0]
 
@@ -37,7 +37,7 @@ def test_a_history_without_versions_has_no_clocks() -> None:
         ([10, NO_CLOCK, 30], 0, 20, 2, 1),
     ],
 )
-def test_a_timer_fires_by_the_own_time_of_each_batch(
+def test_first_due_batch_and_number_of_firings(
     times: list[int], since: int, timer: int, first: int, often: int
 ) -> None:
     result = first_due(np.array(times), np.array([since]), np.array([timer]))
@@ -48,7 +48,7 @@ def test_a_timer_fires_by_the_own_time_of_each_batch(
     st.lists(st.integers(0, 9), min_size=1, max_size=8),
     st.lists(st.tuples(st.integers(-1, 6), st.integers(0, 8)), max_size=6),
 )
-def test_first_due_says_what_counting_says(times: list[int], put: list[tuple[int, int]]) -> None:
+def test_first_due_agrees_with_counting(times: list[int], put: list[tuple[int, int]]) -> None:
     times = [*times, 9]  # all are due at the last step
     put = [(min(since, len(times) - 2), timer) for since, timer in put]
     columns = np.array(put, np.int64).reshape(-1, 2).T

@@ -79,7 +79,9 @@ everything = st.builds(
 
 
 @given(st.lists(everything, max_size=6), st.integers(0, 6), st.integers(0, 6))
-def test_values_come_back_also_from_a_slice(rows: list[Every], start: int, length: int) -> None:
+def test_column_values_round_trip_also_from_a_slice(
+    rows: list[Every], start: int, length: int
+) -> None:
     column = struct_of(Every)
     array = column.array(list(rows))
     array.validate(full=True)
@@ -89,7 +91,7 @@ def test_values_come_back_also_from_a_slice(rows: list[Every], start: int, lengt
 
 
 @given(st.lists(st.none() | points, max_size=6))
-def test_a_struct_may_be_absent(rows: list[Point | None]) -> None:
+def test_nullable_struct_column_round_trips(rows: list[Point | None]) -> None:
     column = column_of(Point | None)
     array = column.array(list(rows))
     array.validate(full=True)
@@ -97,14 +99,14 @@ def test_a_struct_may_be_absent(rows: list[Point | None]) -> None:
     assert column.values(array) == rows
 
 
-def test_equal_sets_make_equal_bytes() -> None:
+def test_sets_and_counters_are_stored_sorted() -> None:
     column = column_of(frozenset[Word])
     assert column.array([frozenset((Word.TWO, Word.ONE))]).to_pylist() == [["one", "two"]]
     flat = column_of(Counter[int]).array([Counter({9: 1, -2: 5})])
     assert flat.to_pylist() == [[-2, 5, 9, 1]]
 
 
-def test_types_are_those_that_spark_takes() -> None:
+def test_arrow_type_of_each_python_type() -> None:
     kinds: dict[Any, pa.DataType] = {
         int: pa.int64(),
         Level: pa.int64(),
@@ -115,6 +117,6 @@ def test_types_are_those_that_spark_takes() -> None:
 
 
 @pytest.mark.parametrize("hint", [object, dict[str, int], float, Any])
-def test_another_type_is_refused(hint: Any) -> None:
+def test_unsupported_column_type_is_refused(hint: Any) -> None:
     with pytest.raises(TypeError):
         column_of(hint)

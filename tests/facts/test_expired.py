@@ -77,56 +77,54 @@ def past_watermark(*rows: Record, watermarks: Sequence[int | None]) -> list[tupl
 @pytest.mark.parametrize(
     ("us", "covered"), [(4_999_999, True), (5_000_000, True), (5_000_001, False), (None, False)]
 )
-def test_a_row_is_covered_up_to_the_watermark_to_the_microsecond(
-    us: int | None, covered: bool
-) -> None:
+def test_row_expires_at_the_watermark_to_the_microsecond(us: int | None, covered: bool) -> None:
     row = key_time(us)
     expected = [(row[0], 2)] if covered else []
     assert past_watermark(row, watermarks=(4999, 5000)) == expected
 
 
-def test_a_row_is_a_leftover_since_the_first_batch_that_covered_it() -> None:
+def test_leftover_since_the_first_batch_whose_watermark_covers_it() -> None:
     early, late = key_time(1_000_000), key_time(3_000_000)
     result = past_watermark(early, late, watermarks=(0, 1000, 2000, 3000, 9000))
     assert result == sorted([(early[0], 2), (late[0], 4)])
 
 
-def test_a_row_that_a_batch_put_behind_its_own_watermark_is_a_leftover_of_that_batch() -> None:
+def test_late_row_is_a_leftover_of_the_batch_that_put_it() -> None:
     row = key_time(1_000_000)
     assert past_watermark(row, watermarks=(2000, 2000)) == [(row[0], 1)]
 
 
 @pytest.mark.parametrize("us", [0, -1, -5_000_000])
-def test_a_watermark_of_zero_is_none_yet_and_covers_nothing(us: int) -> None:
+def test_watermark_of_zero_covers_no_row(us: int) -> None:
     row = key_time(us)
     assert past_watermark(row, watermarks=(0, 0)) == []
     assert past_watermark(row, watermarks=(0, 0, 1)) == [(row[0], 3)]
 
 
-def test_what_batches_without_a_clock_covered_is_told_of_the_first_that_has_one() -> None:
+def test_leftover_since_the_first_batch_with_a_known_clock() -> None:
     row = key_time(1_000_000)
     assert past_watermark(row, watermarks=(None, None, 5000, 6000)) == [(row[0], 3)]
 
 
-def test_the_watermark_of_a_batch_whose_entry_is_gone_is_at_least_the_one_before() -> None:
+def test_missing_log_entry_keeps_the_previous_watermark() -> None:
     row, later = key_time(1_000_000), key_time(6_000_000)
     assert past_watermark(row, later, watermarks=(0, 5000, None)) == [(row[0], 2)]
 
 
-def test_without_any_clock_or_version_there_are_no_leftovers() -> None:
+def test_no_leftovers_without_clocks_or_versions() -> None:
     assert past_watermark(key_time(0), watermarks=(None, None)) == []
     assert judge([Step([])], []) == set()
     nothing = map_for(cases.KEY_TIME, [])
     assert list(past_clock(nothing, cases.KEY_TIME, Clocks.of([], {}), PROVEN)) == []
 
 
-def test_field_and_watermark_are_told_so_that_one_covers_the_other() -> None:
+def test_event_time_of_a_leftover_is_rounded_up_to_ms() -> None:
     (finding,) = judge([Step([key_time(1_000_001)])], [clock(1, 1001)])
     assert (finding.clock_ms, finding.threshold_ms, finding.fired) == (1001, 1001, 1)
 
 
 @pytest.mark.parametrize("certainty", Certainty)
-def test_what_the_judgement_rests_on_is_told_with_it(certainty: Certainty) -> None:
+def test_leftover_has_certainty_and_reason(certainty: Certainty) -> None:
     state = map_for(cases.KEY_TIME, [Step([key_time(0)])])
     clocks = clocks_by_step(state, [clock(1, 5)])
     (result,) = past_clock(state, cases.KEY_TIME, clocks, certainty, "because")
@@ -134,7 +132,7 @@ def test_what_the_judgement_rests_on_is_told_with_it(certainty: Certainty) -> No
     assert (result.timeout_kind, result.needs, result.change) == (None, None, None)
 
 
-def test_a_retention_lets_the_rule_go_behind_the_watermark() -> None:
+def test_retention_delays_expiry_behind_the_watermark() -> None:
     late = replace(cases.KEY_TIME, delay_ms=1000)
     steps = [Step([key_time(4_000_000), key_time(4_000_001)]), Step([]), Step([])]
     findings = judge(steps, [clock(v, mark) for v, mark in ((1, 4000), (2, 4999), (3, 5000))], late)
@@ -147,9 +145,7 @@ def test_a_retention_lets_the_rule_go_behind_the_watermark() -> None:
 @pytest.mark.parametrize(
     ("inclusive", "covered"), [(True, {999_999, 1_000_000}), (False, {999_999})]
 )
-def test_a_rule_by_processing_time_is_held_against_the_time_of_the_batch(
-    inclusive: bool, covered: set[int]
-) -> None:
+def test_processing_time_rule_uses_the_batch_time(inclusive: bool, covered: set[int]) -> None:
     by_time = replace(cases.KEY_TIME, clock=Clock.PROCESSING_TIME, inclusive=inclusive)
     times = (999_999, 1_000_000, 1_000_001)
     findings = judge([Step([key_time(us) for us in times])], [clock(1, 0, now=1000)], by_time)
@@ -157,7 +153,7 @@ def test_a_rule_by_processing_time_is_held_against_the_time_of_the_batch(
     assert {item.kind for item in findings} == {LeftoverClass.PAST_PROCESSING_TIME}
 
 
-def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() -> None:
+def test_previous_bound_uses_the_watermark_of_the_batch_before() -> None:
     stepwise = replace(cases.KEY_TIME, previous_bound=True)
     first, second = key_time(1_000_000), key_time(2_000_000)
     steps = [Step([first, second]), Step([]), Step([])]
@@ -172,7 +168,7 @@ def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() 
     assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
 
-def test_where_the_batch_that_puts_a_row_may_leave_it_only_those_behind_it_count() -> None:
+def test_after_put_rule_ignores_the_batch_of_the_put() -> None:
     behind = replace(cases.KEY_TIME, after_put=True)
     row = key_time(1_000_000)
     clocks = [clock(version, 1000) for version in (1, 2, 3)]
@@ -200,7 +196,7 @@ time_rows = st.lists(
     known_from=st.integers(0, 3),
     base=st.integers(0, 3),
 )
-def test_leftovers_of_a_value_are_those_that_a_known_batch_covered_since_its_last_put(
+def test_value_time_leftovers_match_a_reference_computation(
     history: list[list[tuple[int, int | None]]], marks: list[int], known_from: int, base: int
 ) -> None:
     """Rows with a time in the value: ``None`` removes them, a later put moves them."""
@@ -238,7 +234,7 @@ def test_leftovers_of_a_value_are_those_that_a_known_batch_covered_since_its_las
         (Clock.PROCESSING_TIME, LeftoverClass.PAST_PROCESSING_TIME),
     ],
 )
-def test_a_rule_by_a_clock_needs_no_timers(by: Clock, kind: LeftoverClass) -> None:
+def test_clock_rule_needs_no_timers(by: Clock, kind: LeftoverClass) -> None:
     expiry = replace(cases.KEY_TIME, clock=by)
     track = cases.tracked(expiry, cases.EVENT_TIME, cases.EXPIRES_AT)
     state, _, _ = replay([Step([(cases.micros(5000), b"")]), Step([])], track)

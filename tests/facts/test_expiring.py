@@ -38,7 +38,9 @@ MOST, LEAST = 2**63 - 1, NO_CLOCK + 1
         (replace(TIMER, delay_ms=-10), LEAST, LEAST),
     ],
 )
-def test_the_first_reading_that_lets_a_row_go(rule: ExpiryField, clock: int, messages: int) -> None:
+def test_expiry_ms_is_the_first_clock_that_removes_the_row(
+    rule: ExpiryField, clock: int, messages: int
+) -> None:
     (time,) = expiry_ms(np.array([clock], np.int64), rule).tolist()
     assert time == messages
     if abs(clock) < 10**15:
@@ -57,7 +59,7 @@ def observed(now: BatchClock | None) -> Expiring:
     return Expiring.observe(state, MICROS, now)
 
 
-def test_live_rows_are_counted_by_their_time() -> None:
+def test_live_rows_are_counted_by_expiry_time() -> None:
     result = observed(None)
     assert result.rows == {1: 2, 61: 1}
     assert (result.due_rows, result.endless_rows) == (0, 1)
@@ -68,14 +70,14 @@ def test_live_rows_are_counted_by_their_time() -> None:
 
 
 @pytest.mark.parametrize(("watermark", "due"), [(0, 0), (999, 0), (1000, 1), (1999, 2), (2000, 2)])
-def test_what_the_clock_has_reached_is_due(watermark: int, due: int) -> None:
+def test_rows_reached_by_the_watermark_are_due(watermark: int, due: int) -> None:
     result = observed(BatchClock(BatchId(1), 10**9, watermark))
     assert result.due_rows == due
     assert sum(result.rows.values()) == 3 - due
     assert result.due_bytes == due * result.bytes[61]
 
 
-def test_rows_without_a_time_that_came_in_the_newer_half_are_counted() -> None:
+def test_rows_that_never_expire_put_in_the_newer_half() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     steps = [Step([(user(name), cases.micros(None))]) for name in "abcdef"]
     state, _, _ = replay(steps, track)
@@ -83,7 +85,7 @@ def test_rows_without_a_time_that_came_in_the_newer_half_are_counted() -> None:
     assert (facts.endless_rows, facts.endless_new) == (6, 3)
 
 
-def test_rows_that_last_are_those_from_before_the_newer_half() -> None:
+def test_lasting_rows_were_put_before_the_newer_half() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     steps = [Step([(user(name), cases.micros(5_000_000))]) for name in "abcdef"]
     state, _, _ = replay([*steps, Step([(user("a"), cases.micros(9_000_000))])], track)
@@ -91,7 +93,7 @@ def test_rows_that_last_are_those_from_before_the_newer_half() -> None:
     assert Expiring.observe(state, MICROS, BatchClock(BatchId(1), 10**9, 5_000)).lasting == 1
 
 
-def test_a_timer_that_is_not_set_never_fires() -> None:
+def test_unset_timer_never_fires() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     puts = [(user("a"), cases.micros(NO_TIMEOUT)), (user("b"), cases.micros(5000))]
     state, _, _ = replay([Step(puts)], track)
@@ -107,7 +109,7 @@ def of_times(times: list[int]) -> Expiring:
     return Expiring._of_times(None, np.array(times, np.int64), np.ones(len(times), np.int64))
 
 
-def test_buckets_are_as_short_as_they_can_be_however_rows_are_split() -> None:
+def test_bucket_width_is_minimal_for_any_split_of_rows() -> None:
     random = Random(5)
     for span in (10**6, 10**8, 10**10, 10**13, 2**62):
         times = [random.randrange(-span, span) for _ in range(6000)]
@@ -121,7 +123,7 @@ def test_buckets_are_as_short_as_they_can_be_however_rows_are_split() -> None:
         assert sum(complete.rows.values()) == sum(complete.bytes.values()) == 6000
 
 
-def test_every_width_is_a_multiple_of_the_one_before_and_the_last_holds_every_time() -> None:
+def test_bucket_widths_are_multiples_and_the_last_holds_any_time() -> None:
     widths = list(Width)
     assert widths == sorted(widths)
     assert all(long % short == 0 for short, long in pairwise(widths))
@@ -129,7 +131,7 @@ def test_every_width_is_a_multiple_of_the_one_before_and_the_last_holds_every_ti
     assert MOST // widths[-1] - LEAST // widths[-1] < 6
 
 
-def test_coarser_buckets_keep_every_row() -> None:
+def test_coarser_buckets_keep_all_rows() -> None:
     expiring = Expiring(rows=Counter({0: 1, 59: 2, 60: 4}), bytes=Counter({0: 10, 59: 20, 60: 40}))
     minutes = expiring.at_least(Width.MINUTE)
     assert minutes.rows == {0: 3, 1: 4}

@@ -14,7 +14,7 @@ from inspector.model import StoreId, StoreName
 LEFT, RIGHT = StoreId(1, "s", 3), StoreId(1, "s", 4)
 
 
-def test_facts_of_several_partitions_add_to_one_of_the_store() -> None:
+def test_facts_of_partitions_add_to_one_of_the_store() -> None:
     item, two = Observed(LEFT, 7, MatchedRows(1, 2)), Observed(RIGHT, 9, MatchedRows(10, 20))
     total = add_up([item, two])
     assert total == add_up([two, item])
@@ -23,7 +23,7 @@ def test_facts_of_several_partitions_add_to_one_of_the_store() -> None:
     assert item.merge_key == two.merge_key == total.merge_key == ("matched", StoreName(1, "s"), "")
 
 
-def test_a_merge_key_keeps_apart_what_does_not_add() -> None:
+def test_merge_key_separates_versions_stores_and_operators() -> None:
     rows = Observed(LEFT, 7, VersionFacts())
     assert rows.merge_key == Observed(RIGHT, 7, VersionFacts(rows=5)).merge_key
     siblings = (
@@ -36,7 +36,7 @@ def test_a_merge_key_keeps_apart_what_does_not_add() -> None:
 
 
 @pytest.mark.parametrize("kind", ["matched", "kind", "version"])
-def test_a_kind_is_taken_once_and_is_no_column_of_all_facts(kind: str) -> None:
+def test_duplicate_and_reserved_fact_kinds_are_refused(kind: str) -> None:
     before = dict(FACT_TYPES)
     with pytest.raises(ValueError, match=f"'{kind}' of Again is taken"):
 

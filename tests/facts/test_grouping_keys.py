@@ -28,7 +28,7 @@ def owners(
 
 
 @pytest.mark.parametrize("kernel", cases.KERNELS)
-def test_a_key_has_one_id_in_values_lists_maps_and_timers(kernel: str) -> None:
+def test_grouping_key_has_one_id_in_values_maps_and_lists(kernel: str) -> None:
     with cases.kernel_of(kernel):
         keys = GroupingKeys()
         complete = [encode.row(KEY, user) for user in USERS]
@@ -43,7 +43,7 @@ def test_a_key_has_one_id_in_values_lists_maps_and_timers(kernel: str) -> None:
         assert owners(keys, KeyPlace.FIRST, IN_MAP, [second]) == [4]
 
 
-def test_rows_of_another_schema_are_nobodys() -> None:
+def test_rows_of_another_schema_have_no_grouping_key() -> None:
     keys = GroupingKeys()
     null = encode.row(IN_MAP, (None, ("p",)))
     good = encode.row(IN_MAP, (("a", 1), ("p",)))
@@ -56,7 +56,7 @@ def test_rows_of_another_schema_are_nobodys() -> None:
     assert owners(keys, KeyPlace.FIRST, parse_ddl(""), [bytes(8)]) == [NOBODY]
 
 
-def test_keys_of_a_snapshot_that_no_version_put_are_of_any_size() -> None:
+def test_grouping_keys_of_keys_looked_up_but_never_put() -> None:
     """The map knows them by name alone, and no size of theirs."""
     state, _, _ = replay([Step([(encode.row(IN_LIST, (*USERS[0], 0)), b"")])])
     siblings = [encode.row(IN_LIST, (*user, 1)) for user in USERS[:2]]

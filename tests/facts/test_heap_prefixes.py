@@ -48,14 +48,14 @@ def sizes(*of_sets: int) -> SizeCounts:
     return sum((SizeCounts(Counter([size])) for size in of_sets), SizeCounts())
 
 
-def test_sessions_of_one_user_are_one_set() -> None:
+def test_sessions_of_one_user_share_a_prefix() -> None:
     users = ["ann", "ann", "bo", "a longer name"]
     (facts,) = prefixes([Step([(session(user, n), VALUE) for n, user in enumerate(users)])])
     n_bytes = sum(len(prefix(user)) for user in set(users))
     assert facts == PrefixFacts(3, n_bytes, 3, n_bytes, 0, sizes(2, 1, 1))
 
 
-def test_a_prefix_row_outlives_the_batch_with_any_of_its_keys() -> None:
+def test_prefix_row_is_kept_while_one_of_its_keys_is_live() -> None:
     first = [(session("kept", 1), VALUE), (session("kept", 2), VALUE), (session("moved", 1), VALUE)]
     second: list[Record] = [
         (session("kept", 1), None),
@@ -69,19 +69,19 @@ def test_a_prefix_row_outlives_the_batch_with_any_of_its_keys() -> None:
     assert after.set_sizes == sizes(2, 1)
 
 
-def test_a_session_that_grows_keeps_key_and_prefix() -> None:
+def test_extended_session_keeps_its_prefix() -> None:
     put = [(session("ann", 1), VALUE)]
     assert prefixes([Step(put), Step(put)])[1].new_prefixes == 0
 
 
-def test_a_prefix_without_sessions_is_gone_and_comes_back_new() -> None:
+def test_prefix_without_sessions_is_removed_and_later_new() -> None:
     put, gone = [(session("ann", 1), VALUE)], [(session("ann", 1), None)]
     result = prefixes([Step(put), Step(gone), Step(put)])
     assert [element.prefixes for element in result] == [1, 0, 1]
     assert [item.new_prefixes for item in result] == [1, 0, 1]
 
 
-def test_the_sessions_of_a_prefix_are_its_entries() -> None:
+def test_entries_per_key_count_the_sessions_of_a_prefix() -> None:
     first: list[Record] = [(session("ann", n), VALUE) for n in range(3)]
     last: list[Record] = [(session("ann", 0), None), (session("bo", 1), VALUE), (b"odd", VALUE)]
     _, live, state = replayed([Step(first), Step([(session("cy", 1), VALUE)]), Step(last)])
@@ -97,20 +97,20 @@ def test_the_sessions_of_a_prefix_are_its_entries() -> None:
     assert listed == {prefix("ann"): (2, 1), prefix("bo"): (1, 0), prefix("cy"): (1, 0)}
 
 
-def test_a_snapshot_starts_anew() -> None:
+def test_prefixes_of_a_snapshot_are_new() -> None:
     put = [(session("ann", 1), VALUE)]
     result = prefixes([Step(put), Step([(session("bo", 1), VALUE)], rebase=True)])
     assert (result[1].prefixes, result[1].new_prefixes) == (1, 1)
 
 
-def test_the_shorter_row_may_need_one_word_less_for_its_nulls() -> None:
+def test_prefix_row_may_need_fewer_null_bit_words() -> None:
     names = [StructField(f"c{n}", LONG) for n in range(65)]
     key = encode.row(StructType(tuple(names)), range(65))
     (facts,) = prefixes([Step([(key, VALUE)])], fields=65)
     assert facts.prefix_bytes == len(encode.row(StructType(tuple(names[:64])), range(64)))
 
 
-def test_a_key_of_the_start_alone_has_one_empty_prefix() -> None:
+def test_key_of_only_the_start_has_one_empty_prefix() -> None:
     schema: tuple[DataType, ...] = (TIMESTAMP,)
     struct_type = StructType(tuple(StructField("start", kind) for kind in schema))
     (facts,) = prefixes(
@@ -127,7 +127,7 @@ batches = st.lists(
 
 
 @given(batches)
-def test_prefixes_are_those_of_real_sets(history: list[dict[str, set[int]]]) -> None:
+def test_prefixes_match_python_sets(history: list[dict[str, set[int]]]) -> None:
     live: dict[str, set[int]] = {}
     objects: dict[str, Row] = {}
     steps, expected = [], []
@@ -157,12 +157,12 @@ any_facts = st.builds(PrefixFacts, counts, counts, counts, counts, counts, st.ju
 
 
 @given(any_facts, any_facts, any_facts)
-def test_facts_add(a: PrefixFacts, b: PrefixFacts, c: PrefixFacts) -> None:
+def test_prefix_facts_add(a: PrefixFacts, b: PrefixFacts, c: PrefixFacts) -> None:
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
     assert a + PrefixFacts() == a
 
 
-def test_a_key_too_short_for_its_schema_is_a_prefix_of_its_own() -> None:
+def test_key_too_short_for_its_schema_is_its_own_prefix() -> None:
     (result,) = prefixes([Step([(b"", VALUE), (b"k" * 8, VALUE)])])
     assert (result.prefixes, result.set_sizes.total) == (2, 2)

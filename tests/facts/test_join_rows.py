@@ -34,13 +34,13 @@ def side(
     return compare_side(counted, result, with_index)
 
 
-def test_keys_of_any_length_and_null_meet_their_counters() -> None:
+def test_join_counters_match_keys_of_any_length_and_null() -> None:
     keys: list[tuple[object, ...]] = [("a", 1), ("a longer one", 2), (None, None), ("", 3)]
     rows = [(*key, index, 0) for key in keys for index in range(3)]
     assert side("s string, n int", [(key, 3) for key in keys], rows) == JoinCheck(rows=12)
 
 
-def test_each_disagreement_is_counted() -> None:
+def test_join_rows_missing_from_or_absent_in_counters() -> None:
     counts: list[tuple[tuple[object, ...], int]] = [(("a",), 3), (("b",), 1), (("c",), 2)]
     rows: list[tuple[object, ...]] = [("a", 0, 0), ("a", 2, 0), ("b", 0, 0), ("b", 1, 0)]
     rows.append(("d", 0, 0))
@@ -48,14 +48,14 @@ def test_each_disagreement_is_counted() -> None:
     assert result == JoinCheck(missing_rows=3, counters_without_rows=1, dangling_rows=2, rows=5)
 
 
-def test_63_fields_and_an_index_fill_one_more_word_of_nulls() -> None:
+def test_index_field_may_need_one_more_null_bit_word() -> None:
     for count in (62, 63, 64, 65):
         names = ", ".join(f"f{i} {'string' if i % 2 else 'bigint'}" for i in range(count))
         key = tuple(f"v{i}" if i % 2 else i for i in range(count))
         assert side(names, [(key, 2)], [(*key, 0, 0), (*key, 1, 0)]) == JoinCheck(rows=2)
 
 
-def test_rows_of_another_store_belong_to_no_join_key() -> None:
+def test_rows_of_another_schema_are_dangling() -> None:
     counters, _, _ = replay([Step([])], cases.tracked(COUNT, parse_ddl("a long"), NUMBER))
     wide = parse_ddl("a long, b long, c long, index long")
     assert compare_side(counters, counters, wide) == JoinCheck()
@@ -64,7 +64,7 @@ def test_rows_of_another_store_belong_to_no_join_key() -> None:
     assert compare_side(counters, short, StructType(())) == JoinCheck(dangling_rows=2, rows=2)
 
 
-def test_an_index_by_time_has_an_entry_for_each_row() -> None:
+def test_time_index_has_an_entry_for_each_row() -> None:
     def state(*keys: bytes) -> StateMap:
         result, *_ = replay([Step([(key, b"v" * 8) for key in keys])])
         return result

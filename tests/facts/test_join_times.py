@@ -37,7 +37,7 @@ def read(state: StateMap, key: StructType, at: int = 0, watermark_ms: int = 0) -
     return KeyTimeVotes.observe(state, key, key_times(key)[at], watermark_ms)
 
 
-def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> None:
+def test_rows_vote_for_key_times_equal_to_their_event_time() -> None:
     ddl = parse_ddl("t timestamp, u timestamp, index bigint")
     state = rows_of(
         ddl,
@@ -48,13 +48,13 @@ def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> Non
     assert [(item.same, item.other) for item in result] == [(2, 1), (1, 2)]
 
 
-def test_of_a_window_the_end_is_the_time() -> None:
+def test_window_end_is_the_key_time() -> None:
     state = rows_of(WINDOWED, [((1, (10, 20), 0), 20), ((1, (20, 30), 0), 30)])
     result = read(state, WINDOWED)
     assert (result.same, result.other, result.path) == (2, 0, (1, 1))
 
 
-def test_a_null_speaks_against_a_time_and_not_against_another_null() -> None:
+def test_null_votes_against_a_time_but_not_against_null() -> None:
     rows: list[tuple[tuple[object, ...], object]] = [
         ((None, "a", 0), None),
         ((None, "a", 1), 3),
@@ -90,7 +90,9 @@ CLOCKS = [BatchClock(BatchId(n), watermark_ms=watermark) for n, watermark in enu
     ],
     ids=["just covered", "just not covered before", "before", "not yet", "never"],
 )
-def test_a_row_goes_with_the_first_batch_that_covers_it(time: int | None, off: int) -> None:
+def test_removed_row_is_on_time_only_in_the_first_covering_batch(
+    time: int | None, off: int
+) -> None:
     key = (5, "a", 0)
     deltas = [Step([put(key, time)]), Step([(encode.row(TIMED, key), None)])]
     track = cases.tracked(EVENT_TIME, TIMED, VALUE)

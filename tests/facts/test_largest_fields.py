@@ -23,26 +23,26 @@ def collect(sizes: list[int], limit: int = 2, first: int = 0) -> list[LargestFie
     return list(rows.facts())
 
 
-def test_rows_with_more_bytes_than_all_others_are_listed() -> None:
+def test_largest_rows_are_listed_with_a_total_of_the_others() -> None:
     facts = collect([16, 40, 16, 24, 16])
     assert listed(facts) == [(40, b"1"), (24, b"3")]
     assert facts[-1] == LargestField(RowPart.VALUE, 3, 16, b"", is_of_others=True)
 
 
-def test_of_rows_with_equal_bytes_none_or_all_are_listed() -> None:
+def test_rows_with_equal_bytes_are_listed_all_or_none() -> None:
     assert listed(collect([16, 16, 16])) == []
     assert listed(collect([16, 24, 24, 24])) == []
     assert listed(collect([16, 24, 40, 24])) == [(40, b"2")]
     assert listed(collect([24, 24])) == [(24, b"0"), (24, b"1")]
 
 
-def test_a_part_with_equal_rows_hides_smaller_rows_of_another_part() -> None:
+def test_equal_rows_of_one_part_hide_smaller_rows_of_another() -> None:
     parts = [*collect([16, 16, 16]), *collect([8, 24], first=3)]
     assert listed(largest_rows(parts, 2)) == [(24, b"4")]
 
 
 @given(sizes=st.lists(st.integers(0, 6), max_size=20), cut=st.integers(0, 20))
-def test_parts_of_the_rows_give_the_facts_of_all_rows(sizes: list[int], cut: int) -> None:
+def test_largest_rows_of_parts_merge_to_those_of_all_rows(sizes: list[int], cut: int) -> None:
     complete = collect(sizes)
     parts = [*collect(sizes[:cut]), *collect(sizes[cut:], first=min(cut, len(sizes)))]
     assert largest_rows(parts, 2) == complete

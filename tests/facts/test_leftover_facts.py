@@ -13,7 +13,7 @@ from tests import cases
 from tests.cases import Batch, Step, replay
 
 
-def test_the_oldest_and_the_largest_leftovers_are_listed_and_all_are_counted(
+def test_oldest_and_largest_leftovers_are_listed_up_to_the_limit(
     tmp_path: Path,
 ) -> None:
     root = cases.write_logs(tmp_path, [Batch(1), Batch(1000), Batch(2000)])
@@ -31,7 +31,7 @@ def test_the_oldest_and_the_largest_leftovers_are_listed_and_all_are_counted(
         assert (total.rows, total.value_bytes, total.expired_version) == (4, 64, 2)
 
 
-def test_each_fact_says_what_it_rests_on(tmp_path: Path) -> None:
+def test_leftover_facts_have_reason_and_expired_version(tmp_path: Path) -> None:
     root = cases.write_logs(tmp_path, [Batch(1), Batch(1000)])
     cases.write_operator(root, 0, "dedupe", "default")
     cases.write_store(root / "state/0/0", {1: [], 2: []})

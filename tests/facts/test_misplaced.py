@@ -26,14 +26,14 @@ def found(path: Path) -> MisplacedKeys:
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 5))
-def test_no_key_that_spark_placed_is_misplaced(case: str) -> None:
+def test_keys_of_spark_are_in_the_partition_of_their_hash(case: str) -> None:
     total = found(NEWEST / case / "checkpoint")
     assert total.misplaced == total.misplaced_bytes == 0
     assert bool(total.checked) != (case in UNCHECKED)
 
 
 @pytest.mark.parametrize("case", ["agg_update", "session_window", "join_left_outer"])
-def test_keys_of_another_partition_are(case: str, tmp_path: Path) -> None:
+def test_swapped_partition_files_give_misplaced_keys(case: str, tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     state = root / "state" / "0"
     shutil.copytree(NEWEST / case / "checkpoint", root)
@@ -47,6 +47,6 @@ def test_keys_of_another_partition_are(case: str, tmp_path: Path) -> None:
     assert total.misplaced_bytes > 0
 
 
-def test_without_a_request_nothing_is_checked() -> None:
+def test_misplaced_keys_are_checked_only_on_request() -> None:
     facts = Run.start(str(NEWEST / "agg_update" / "checkpoint"), None).facts()
     assert facts.of(MisplacedKeys) == []

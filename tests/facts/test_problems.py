@@ -12,7 +12,7 @@ STORE = StoreId(1, "default", 2)
 
 
 @pytest.mark.parametrize("version", [3, None])
-def test_a_problem_comes_back_with_the_version_of_its_file(version: int | None) -> None:
+def test_read_problem_round_trips_with_its_file_version(version: int | None) -> None:
     problem = Problem("truncated", "got 1", "/c/3.delta", 7, STORE, version)
     observed = ReadProblem.observe(problem, STORE, 9)
     own = ReadProblem("truncated", "got 1", "/c/3.delta", 7, version)

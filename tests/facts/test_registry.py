@@ -102,7 +102,7 @@ def zero_of(item: Any) -> Any:
 @ADDING
 @costly
 @given(data=st.data())
-def test_facts_of_one_merge_key_add_in_any_order(kind: type[Fact], data: st.DataObject) -> None:
+def test_facts_of_one_merge_key_add_commutatively(kind: type[Fact], data: st.DataObject) -> None:
     a, b, c, *_ = data.draw(mates(kind))
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
@@ -110,7 +110,7 @@ def test_facts_of_one_merge_key_add_in_any_order(kind: type[Fact], data: st.Data
     assert (a + b).merge_key(4) == a.merge_key(4) is not None
 
 
-def test_the_facts_that_stand_for_themselves_are_these() -> None:
+def test_fact_kinds_that_do_not_add() -> None:
     alone = {name for name, kind in FACT_TYPES.items() if not hasattr(kind, "__add__")}
     of_ranges = {"snapshot_differs", "rows_timed_in_range"}
     assert (
@@ -135,7 +135,7 @@ def test_the_facts_that_stand_for_themselves_are_these() -> None:
 @EVERY
 @costly
 @given(data=st.data())
-def test_facts_come_back_from_a_batch_as_they_were(kind: type[Fact], data: st.DataObject) -> None:
+def test_facts_round_trip_through_record_batches(kind: type[Fact], data: st.DataObject) -> None:
     facts = data.draw(st.lists(values_of(kind), min_size=1, max_size=4))
     result = [Observed(StoreId(1, "s", n % 2), n, item) for n, item in enumerate(facts)]
     batch = fact_batch(result)
@@ -147,7 +147,7 @@ def test_facts_come_back_from_a_batch_as_they_were(kind: type[Fact], data: st.Da
 @pytest.mark.parametrize("kind", sampled(TO_ADD, 4), ids=lambda kind: kind.kind)
 @costly
 @given(data=st.data(), seed=st.integers(0, 99))
-def test_the_sum_is_the_same_in_any_split_and_however_often_it_is_merged(
+def test_merged_facts_are_equal_for_any_split_and_order(
     kind: type[Fact], data: st.DataObject, seed: int
 ) -> None:
     groups = data.draw(st.lists(mates(kind), min_size=1, max_size=2))
@@ -166,7 +166,7 @@ def test_the_sum_is_the_same_in_any_split_and_however_often_it_is_merged(
     assert sum(batch.num_rows for batch in again) == len(complete[StoreName(1, "s")])
 
 
-def test_schema_types_convert_to_spark_and_back() -> None:
+def test_facts_schema_uses_types_that_spark_supports() -> None:
     schema = facts_schema()
     assert schema.names[: 1 + len(STORE_COLUMNS)] == ["kind", *(name for name, _ in STORE_COLUMNS)]
     assert set(schema.names[1 + len(STORE_COLUMNS) :]) == set(FACT_TYPES)
@@ -184,7 +184,7 @@ def leaves(kind: Any) -> Iterator[pa.DataType]:
         yield kind
 
 
-def test_batches_are_cut_by_rows_and_by_bytes() -> None:
+def test_fact_batches_are_limited_in_rows_and_bytes() -> None:
     several_values = [Observed(STORE, 4, MatchedRows(n)) for n in range(BATCH_ROWS + 1)]
     assert [batch.num_rows for batch in fact_batches(several_values)] == [BATCH_ROWS, 1]
     key = bytes(BATCH_BYTES // 2)
@@ -193,13 +193,13 @@ def test_batches_are_cut_by_rows_and_by_bytes() -> None:
     assert list(fact_batches([])) == []
 
 
-def test_rows_of_several_kinds_may_share_a_batch() -> None:
+def test_facts_of_several_kinds_share_a_batch() -> None:
     item, two = Observed(STORE, 4, MatchedRows(1)), Observed(STORE, 3, Ages(Counter({3: 1})))
     mixed: Any = pa.Table.from_batches([*fact_batches([item, two])]).combine_chunks().to_batches()
     assert [list(facts_in(batch)) for batch in mixed] == [[item, two]]
 
 
-def test_an_unknown_kind_is_an_error_and_never_another_fact() -> None:
+def test_unknown_fact_kind_is_refused() -> None:
     batch = fact_batch([Observed(STORE, 4, MatchedRows(1))])
     renamed = batch.set_column(0, "kind", pa.array(["of_tomorrow"]))
     with pytest.raises(UnknownFactError, match="got a fact of kind 'of_tomorrow', expected one"):
@@ -219,7 +219,7 @@ def declared() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("declared")
-def test_a_toy_fact_needs_no_other_file() -> None:
+def test_new_fact_kind_needs_only_its_declaration() -> None:
     @fact("toy")
     @dataclass(frozen=True)
     class Toy(Fact):

@@ -25,27 +25,27 @@ def runs(steps: list[Step]) -> dict[int, int]:
     return dict(rewrites.observe(state).lengths.counts)
 
 
-def test_a_version_without_the_key_starts_anew() -> None:
+def test_version_without_a_put_ends_the_run() -> None:
     a, b, c = ((key, b"v" * 8) for key in KEYS)
     assert runs([Step([a, b]), Step([a]), Step([a, b, c])]) == {3: 1, 1: 2}
     assert runs([Step([a, b]), Step([])]) == {}
     assert runs([Step([a, a]), Step([a])]) == {2: 1}
 
 
-def test_a_removed_key_is_no_row() -> None:
+def test_removed_key_has_no_run() -> None:
     a = (KEYS[0], b"v" * 8)
     assert runs([Step([a]), Step([a, (KEYS[0], None)])]) == {}
     assert runs([Step([a]), Step([(KEYS[0], None), a])]) == {2: 1}
 
 
-def test_a_snapshot_is_no_put() -> None:
+def test_snapshot_is_not_counted_as_a_put() -> None:
     a = (KEYS[0], b"v" * 8)
     assert runs([Step([a]), Step([a], rebase=True)]) == {}
     assert runs([Step([a]), Step([a], rebase=True), Step([a])]) == {1: 1}
 
 
 @given(st.lists(st.sets(st.sampled_from(KEYS)), min_size=1, max_size=6))
-def test_it_is_the_length_of_the_last_run(puts: list[set[bytes]]) -> None:
+def test_rewrites_count_the_last_run_of_puts(puts: list[set[bytes]]) -> None:
     expected: Counter[int] = Counter()
     for key in KEYS:
         run = 0

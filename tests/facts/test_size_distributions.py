@@ -21,24 +21,24 @@ def counts(values: list[int]) -> SizeCounts:
 
 
 @given(sizes.filter(bool), st.sampled_from([0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0]))
-def test_a_quantile_is_the_nearest_rank(values: list[int], share: float) -> None:
+def test_quantile_is_the_nearest_rank(values: list[int], share: float) -> None:
     assert counts(values).quantile(share) == np.quantile(values, share, method="inverted_cdf")
 
 
 @pytest.mark.parametrize(
     ("share", "expected"), [(0.0, 8), (0.25, 8), (0.26, 16), (0.5, 16), (0.75, 16), (1.0, 400)]
 )
-def test_a_quantile_is_a_size_that_occurs(share: float, expected: int) -> None:
+def test_quantile_is_an_observed_size(share: float, expected: int) -> None:
     assert counts([8, 16, 16, 400]).quantile(share) == expected
 
 
-def test_nothing_has_no_quantile_and_no_maximum() -> None:
+def test_empty_distribution_has_no_quantile_and_no_maximum() -> None:
     nothing = SizeCounts()
     assert (nothing.quantile(0.5), nothing.max, nothing.total) == (None, None, 0)
 
 
 @given(sizes, sizes, sizes)
-def test_distributions_add(a: list[int], b: list[int], c: list[int]) -> None:
+def test_size_distributions_add(a: list[int], b: list[int], c: list[int]) -> None:
     item, two, three = counts(a), counts(b), counts(c)
     assert item + two == two + item == counts(a + b)
     assert (item + two) + three == item + (two + three)
@@ -47,7 +47,7 @@ def test_distributions_add(a: list[int], b: list[int], c: list[int]) -> None:
     assert item.max == max(a, default=None)
 
 
-def test_a_row_that_goes_leaves_no_empty_size_behind() -> None:
+def test_removed_row_leaves_no_empty_size() -> None:
     key = b"k" * 8
     _, _, facts = replay([Step([(key, b"v" * 16)]), Step([(key, b"v" * 32)]), Step([(key, None)])])
     assert [element.value_sizes.counts for element in facts] == [{16: 1}, {32: 1}, {}]
@@ -55,7 +55,7 @@ def test_a_row_that_goes_leaves_no_empty_size_behind() -> None:
     assert [fact.key_sizes.counts for fact in facts] == [{8: 1}, {8: 1}, {}]
 
 
-def test_rows_of_any_size_are_counted() -> None:
+def test_size_distributions_of_small_and_large_rows() -> None:
     large, value = b"k" * 8, 40_000
     steps: list[list[Record]] = [
         [(b"a", b"v" * 8), (large, b"v" * value)],
@@ -80,6 +80,6 @@ def test_rows_of_any_size_are_counted() -> None:
     ]
 
 
-def test_sizes_start_anew_at_a_snapshot() -> None:
+def test_size_distributions_start_again_at_a_snapshot() -> None:
     _, _, facts = replay([Step([(b"a", b"v" * 8)]), Step([(b"bb", b"")], rebase=True)])
     assert (facts[1].key_sizes.counts, facts[1].value_sizes.counts) == ({2: 1}, {0: 1})

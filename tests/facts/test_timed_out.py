@@ -127,26 +127,26 @@ def conditions(
     }
 
 
-def test_a_timer_at_the_threshold_has_not_run_out() -> None:
+def test_timer_at_the_watermark_has_not_expired() -> None:
     steps = [Step([put(A, 50), put(B, 49)]), Step([])]
     findings = judge(steps, [clock(1), clock(2, 50)])
     assert findings == {Found(B, IGNORED, PROVEN, 2, 49, 50, 1)}
 
 
-def test_a_timer_that_stands_fires_in_every_batch_since_the_first_above_it() -> None:
+def test_ignored_timer_fires_in_every_batch_since_expiry() -> None:
     steps = [Step([put(A, 10)]), *(Step([]) for _ in range(4))]
     findings = judge(steps, [clock(v, mark) for v, mark in enumerate((5, 10, 11, 11, 30), 1)])
     assert findings == {Found(A, IGNORED, PROVEN, 3, 10, 11, 3)}
 
 
-def test_a_quiet_batch_that_clears_a_due_timer_kept_the_key() -> None:
+def test_no_data_batch_that_clears_a_due_timer_kept_the_key() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([])]
     findings = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 30)])
     assert findings == {Found(A, KEPT, PROVEN, 2, 10, 20, 1)}
 
 
 @pytest.mark.parametrize("visits", [1, 2])
-def test_a_quiet_batch_that_arms_a_due_timer_anew_kept_the_key(visits: int) -> None:
+def test_no_data_batch_that_rearms_a_due_timer_kept_the_key(visits: int) -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 99, visits)])]
     findings = judge(steps, [clock(1), clock(2, 20, data=False)])
     assert findings == {Found(A, REARMED, PROVEN, 2, 10, 20, 1)}
@@ -155,7 +155,7 @@ def test_a_quiet_batch_that_arms_a_due_timer_anew_kept_the_key(visits: int) -> N
 @pytest.mark.parametrize("premises", [PANDAS, SCALA])
 @pytest.mark.parametrize("cuts", [(), (1,)])
 @pytest.mark.parametrize("first", [[], [put(A, 99), put(B, 99)]])
-def test_a_timer_that_ran_out_as_it_was_set_is_answered_in_the_same_delta(
+def test_timer_set_in_the_past_times_out_in_the_same_delta(
     premises: TimerPremises, cuts: Sequence[int], first: list[Record]
 ) -> None:
     """Data sets A's timer to a duration that overflows, and the timeout of the batch answers it."""
@@ -172,7 +172,7 @@ def test_a_timer_that_ran_out_as_it_was_set_is_answered_in_the_same_delta(
 
 
 @pytest.mark.parametrize("cuts", [(), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)])
-def test_the_last_of_several_records_replaced_the_timer_of_the_one_before(
+def test_last_record_of_a_key_replaces_the_previous_timer(
     cuts: Sequence[int],
 ) -> None:
     records = [put(A, -5), put(B, 99), put(A, -4), put(A, NO_TIMER)]
@@ -185,48 +185,48 @@ def test_the_last_of_several_records_replaced_the_timer_of_the_one_before(
     assert state.put_over_clock[touched.ids].tolist() == touched.was_clock.tolist()
 
 
-def test_a_key_whose_first_record_of_a_batch_left_no_timer_was_called_for_data() -> None:
+def test_initial_state_without_timer_is_no_timeout() -> None:
     """As Spark 3.2 and later put an initial state before the first call of its key."""
     steps = [Step([put(A, NO_TIMER), put(B, 99), put(A, NO_TIMER, 2)])]
     assert judge(steps, [clock(1, now=20)], [PROCESSING]) == set()
 
 
-def test_a_timer_armed_anew_that_ran_out_again_is_told_once_as_ignored() -> None:
+def test_rearmed_timer_that_expired_again_is_ignored() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
     findings = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 40)])
     assert classes(findings) == {A: (IGNORED, PROVEN, 3)}
 
 
-def test_a_state_that_was_removed_while_its_timer_was_armed_anew_is_a_leftover() -> None:
+def test_removed_state_with_rearmed_timer_is_a_leftover() -> None:
     steps = [Step([put(A, 10)]), Step([(A, cases.group_state(None, 99))])]
     findings = judge(steps, [clock(1), clock(2, 20, data=False)])
     assert classes(findings) == {A: (REARMED, PROVEN, 2)}
 
 
-def test_a_removed_key_and_one_without_timer_are_no_leftovers() -> None:
+def test_removed_key_and_key_without_timer_are_no_leftovers() -> None:
     steps = [Step([put(A, 10), put(B, NO_TIMER)]), Step([(A, None)]), Step([put(B, 99)])]
     clocks = [clock(1), clock(2, 20, data=False), clock(3, 30)]
     assert judge(steps, clocks) == set()
 
 
-def test_a_timer_cleared_before_it_ran_out_was_cleared_by_data() -> None:
+def test_timer_cleared_before_expiry_is_no_leftover() -> None:
     steps = [Step([put(A, 20)]), Step([put(A, NO_TIMER)])]
     assert judge(steps, [clock(1), clock(2, 20)]) == set()
 
 
-def test_a_key_that_came_back_after_its_removal_answers_no_timer() -> None:
+def test_key_put_again_after_removal_is_no_leftover() -> None:
     steps = [Step([put(A, 10)]), Step([(A, None)]), Step([put(A, NO_TIMER)])]
     assert judge(steps, [clock(1), clock(2, 20), clock(3, 30)]) == set()
 
 
-def test_the_last_put_decides() -> None:
+def test_last_put_decides_the_leftover_class() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([put(A, 99)]), Step([])]
     clocks = [clock(1), clock(2, 20, data=False), clock(3, 30), clock(4, 40)]
     assert judge(steps, clocks) == set()
     assert classes(judge(steps[:2], clocks)) == {A: (KEPT, PROVEN, 2)}
 
 
-def test_in_a_batch_with_data_the_order_of_the_records_decides() -> None:
+def test_record_order_distinguishes_data_from_timeouts() -> None:
     """Data ascends by key; the first key below the one before it was called by its timeout."""
     first = Step([put(key, 10) for key in (A, B, C, D)])
     # A: before a record that only data can have made; C: no timer was due; B: behind the descent.
@@ -239,13 +239,13 @@ def test_in_a_batch_with_data_the_order_of_the_records_decides() -> None:
     }
 
 
-def test_armed_anew_by_data_or_by_timeout_is_not_told_by_the_bytes() -> None:
+def test_rearmed_timer_in_a_data_batch_is_undecided() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 99), put(B, 99, visits=2)])]
     findings = judge(steps, [clock(1), clock(2, 20)])
     assert classes(findings) == dict.fromkeys((A, B), (REARMED, UNDECIDED, 2))
 
 
-def test_what_would_decide_an_answer_among_data_is_told_with_it() -> None:
+def test_undecided_leftovers_have_needs() -> None:
     first = Step([put(key, 10) for key in (A, B, C, D)])
     second = Step([put(A, 9000), put(B, 9000, visits=2), put(C, NO_TIMER), put(D, 99)])
     state, result = view_of([first, second], [clock(1), clock(2, 20)])
@@ -263,14 +263,14 @@ def test_what_would_decide_an_answer_among_data_is_told_with_it() -> None:
     }
 
 
-def test_a_descent_among_the_records_of_data_proves_nothing() -> None:
+def test_key_descent_before_data_records_proves_nothing() -> None:
     first = Step([put(key, 10) for key in (A, B)])
     second = Step([put(D, 99), put(C, 99), put(B, NO_TIMER), put(A, NO_TIMER)])
     found = judge([first, second], [clock(1), clock(2, 20)])
     assert {item.certainty for item in found} == {UNDECIDED}
 
 
-def test_each_clock_has_its_own_leftovers() -> None:
+def test_leftovers_by_event_time_and_by_processing_time() -> None:
     steps = [Step([put(A, 1500), put(B, 30)]), Step([])]
     clocks = [clock(1, 10, now=1000), clock(2, 40, now=2000)]
     assert {item.key for item in judge(steps, clocks, (EVENT,))} == {B}
@@ -283,7 +283,7 @@ def test_each_clock_has_its_own_leftovers() -> None:
     }
 
 
-def test_of_a_timer_that_was_cleared_the_clock_of_that_batch_matters() -> None:
+def test_cleared_timer_is_judged_by_the_clock_of_its_batch() -> None:
     first = Step([put(A, 1500), put(B, 30), put(C, 2500)])
     steps = [first, Step([put(key, NO_TIMER) for key in (A, B, C)]), Step([])]
     clocks = [clock(1, 10), clock(2, 2600, data=False), clock(3, 2700)]
@@ -300,14 +300,14 @@ def test_of_a_timer_that_was_cleared_the_clock_of_that_batch_matters() -> None:
     assert {kind for kind, *_ in conditions(steps, slow, PROCESSING).values()} == {KEPT}
 
 
-def test_a_clock_that_its_own_batch_contradicts_has_no_leftovers_of_it() -> None:
+def test_contradicted_clock_has_no_leftovers() -> None:
     steps = [Step([put(A, 1500)]), Step([put(A, NO_TIMER)])]
     clocks = [clock(1, 10), clock(2, 20, data=False)]
     assert conditions(steps, clocks, EVENT) == {}
     assert conditions(steps, clocks, PROCESSING) == {A: (KEPT, 2, False)}
 
 
-def test_a_timer_that_stands_is_not_held_against_a_clock_that_the_last_batch_contradicts() -> None:
+def test_live_timer_ignores_a_clock_contradicted_by_the_last_batch() -> None:
     steps = [Step([put(A, 10)]), Step([put(B, 15)])]  # before the watermark
     clocks = [clock(1), clock(2, 20, now=12)]
     assert conditions(steps, clocks, EVENT) == {}
@@ -318,7 +318,7 @@ def test_a_timer_that_stands_is_not_held_against_a_clock_that_the_last_batch_con
     assert set(conditions(steps, both, PROCESSING)) == {A, B}
 
 
-def test_of_a_pandas_timer_set_anew_the_clock_of_the_last_batch_matters_too() -> None:
+def test_rearmed_pandas_timer_is_judged_by_the_last_batch() -> None:
     """By the one clock it has run out again, and is ignored; by the other it stands rearmed."""
     steps = [Step([put(A, 10)]), Step([put(A, 2500)]), Step([])]
     clocks = [clock(1), clock(2, 20, data=False), clock(3, 30)]
@@ -332,7 +332,7 @@ def test_of_a_pandas_timer_set_anew_the_clock_of_the_last_batch_matters_too() ->
     assert conditions(steps, clocks, PROCESSING, SCALA) == {A: (REARMED, 2, True)}
 
 
-def test_a_pandas_timer_set_anew_may_have_run_out_in_a_batch_whose_log_entry_is_gone() -> None:
+def test_rearmed_pandas_timer_is_undecided_after_a_missing_log_entry() -> None:
     """Then it is ignored and not rearmed; Scala clears it, so that what stands was set anew."""
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
     clocks = [clock(1), clock(2, 20, data=False)]
@@ -343,7 +343,7 @@ def test_a_pandas_timer_set_anew_may_have_run_out_in_a_batch_whose_log_entry_is_
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3])
-def test_a_put_of_the_same_value_that_snapshots_do_not_show_may_have_followed(batch: int) -> None:
+def test_unseen_rewrite_between_snapshots_makes_a_leftover_inferred(batch: int) -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([])]
     clocks = [clock(1), clock(2, 20, data=False), clock(3, 40)]
     state, calls, runs = follow(steps, clocks, SCALA, [EVENT])
@@ -355,7 +355,7 @@ def test_a_put_of_the_same_value_that_snapshots_do_not_show_may_have_followed(ba
     assert found.reason == (UNSEEN if later else "")
 
 
-def test_a_timer_set_anew_among_data_hangs_on_the_clock_by_which_it_has_run_out_again() -> None:
+def test_rearmed_timer_in_a_data_batch_needs_the_clock() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 2500)]), Step([])]
     clocks = [clock(1), clock(2, 20), clock(3, 30)]
     assert classes(judge(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}
@@ -369,7 +369,7 @@ def test_a_timer_set_anew_among_data_hangs_on_the_clock_by_which_it_has_run_out_
     assert {item.needs for item in found} == {Needs.REARMED_BY_HABIT}
 
 
-def test_among_data_a_leftover_is_one_by_both_clocks_only_if_both_had_passed_its_timer() -> None:
+def test_leftover_by_either_clock_needs_both_clocks_past_the_timer() -> None:
     first = Step([put(A, 10), put(B, 1500)])
     steps = [first, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
     clocks = [clock(1), clock(2, 20)]
@@ -381,14 +381,14 @@ def test_among_data_a_leftover_is_one_by_both_clocks_only_if_both_had_passed_its
     assert conditions(steps, late, EVENT) == conditions(steps, late, PROCESSING) == both
 
 
-def test_where_one_clock_is_given_there_is_no_other() -> None:
+def test_single_clock_has_no_either_flag() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, NO_TIMER)])]
     _, found = view_of(steps, [clock(1), clock(2, 20, data=False)])
     assert [item.either is not None and item.either.any() for item in found] == [False, False]
 
 
 @pytest.mark.parametrize("data", [True, False])
-def test_a_scala_function_never_leaves_a_timer_that_has_run_out(data: bool) -> None:
+def test_scala_function_has_no_ignored_timeouts(data: bool) -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 15)]), Step([])]
     clocks = [clock(1), clock(2, 11, data=data), clock(3, 2500)]
     kinds = {item.kind for item in judge(steps, clocks, BOTH, SCALA)}
@@ -396,7 +396,7 @@ def test_a_scala_function_never_leaves_a_timer_that_has_run_out(data: bool) -> N
     assert IGNORED in {finding.kind for finding in judge(steps, clocks, BOTH, PANDAS)}
 
 
-def test_a_timer_of_a_snapshot_has_fired_since_the_snapshot_at_least() -> None:
+def test_timer_of_a_snapshot_fires_since_the_snapshot() -> None:
     steps = [Step([put(A, 10), put(B, 30)], rebase=True), Step([]), Step([])]
     found = judge(steps, [clock(v, mark) for v, mark in enumerate((20, 30, 40), 1)])
     assert found == {
@@ -405,13 +405,13 @@ def test_a_timer_of_a_snapshot_has_fired_since_the_snapshot_at_least() -> None:
     }
 
 
-def test_of_what_was_put_before_the_snapshot_only_that_is_said() -> None:
+def test_keys_put_before_the_snapshot_have_no_threshold() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([put(A, NO_TIMER)], rebase=True)]
     found = judge(steps, [clock(v, 10 * v, data=False) for v in (1, 2, 3)])
     assert found == {Found(A, KEPT, UNDECIDED, 3, NO_CLOCK, NO_CLOCK, 0)}
 
 
-def test_what_a_batch_cleared_whose_log_entry_is_gone_is_told_without_its_threshold() -> None:
+def test_timer_cleared_in_a_batch_without_log_entry_has_no_threshold() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(B, NO_TIMER), put(A, NO_TIMER)]), Step([])]
     state, found = view_of(steps, [clock(1), clock(3, 40)])
     told = {
@@ -428,20 +428,20 @@ def test_what_a_batch_cleared_whose_log_entry_is_gone_is_told_without_its_thresh
     assert judge([*steps[:1], Step([])], [clock(1), clock(2, None)]) == set()
 
 
-def test_a_null_timer_is_no_timer() -> None:
+def test_null_timer_is_no_timer() -> None:
     null = (A, cases.group_state(1, None))
     steps = [Step([null]), Step([put(A, NO_TIMER)]), Step([null])]
     assert judge(steps, [clock(v, 10 * v, data=False) for v in (1, 2, 3)]) == set()
 
 
-def test_no_versions_have_no_leftovers() -> None:
+def test_no_versions_have_no_timeout_leftovers() -> None:
     assert list(timeout_leftovers(StateMap(), Clocks.of([], {}), TimerView())) == []
 
 
 # --- what is told beside ---------------------------------------------------------------------
 
 
-def test_what_the_answer_did_with_the_state_is_told() -> None:
+def test_state_change_of_the_timeout_call() -> None:
     keys = (A, B, C, D)
     answers = [put(A, 99), put(B, 99, visits=2), (C, cases.group_state(None, 99))]
     steps = [Step([put(key, 10) for key in keys]), Step(answers)]
@@ -456,7 +456,7 @@ def test_what_the_answer_did_with_the_state_is_told() -> None:
     assert told == {A: "untouched", B: "changed", C: "empty", D: "untouched"}
 
 
-def test_where_the_watermark_may_lag_a_timer_that_stands_may_not_have_run_out() -> None:
+def test_lagging_watermark_makes_ignored_timers_undecided() -> None:
     first = Step([put(key, 10) for key in (A, B, C, D)])
     quiet = [first, Step([put(B, NO_TIMER), put(A, NO_TIMER)])]
     clocks = [clock(1), clock(2, 20, data=False)]
@@ -480,7 +480,7 @@ def test_where_the_watermark_may_lag_a_timer_that_stands_may_not_have_run_out() 
     assert judge(quiet[:1], clocks[:1], premises=LAGS) == set()
 
 
-def test_an_undecided_leftover_says_why() -> None:
+def test_undecided_leftover_has_a_reason() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, NO_TIMER)])]
     clocks = [clock(1), clock(2, 20)]
     _, found = view_of(steps, clocks)
@@ -489,7 +489,7 @@ def test_an_undecided_leftover_says_why() -> None:
     assert {item.kind: item.reason for item in found} == {KEPT: AMONG_DATA, IGNORED: HELD_BACK}
 
 
-def test_keys_that_had_no_timer_when_the_window_began_are_told_with_a_proviso() -> None:
+def test_keys_without_timer_before_the_window_are_undecided() -> None:
     base = Step([put(A, NO_TIMER), put(B, 9000), put(C, NO_TIMER), put(D, NO_TIMER)], rebase=True)
     steps = [base, Step([put(C, 9000), (D, None)]), Step([put(C, NO_TIMER)])]
     clocks = [clock(v, 10) for v in (1, 2, 3)]
@@ -512,7 +512,7 @@ def test_keys_that_had_no_timer_when_the_window_began_are_told_with_a_proviso() 
     base=st.sampled_from([0, 0, 1, 3]),
     purged=st.sampled_from([0, 0, 2]),
 )
-def test_by_its_own_clock_what_is_proven_is_what_the_query_says_and_nothing_else(
+def test_proven_leftovers_match_a_simulated_query(
     pandas: bool, kind: TimeoutKind, history: list[Trigger], base: int, purged: int
 ) -> None:
     query = Query(pandas, kind)
@@ -544,7 +544,7 @@ def test_by_its_own_clock_what_is_proven_is_what_the_query_says_and_nothing_else
     start=triggers,
     history=st.lists(quiet_triggers, min_size=1, max_size=8),
 )
-def test_without_new_data_every_firing_in_a_row_is_counted(
+def test_consecutive_firings_without_data_match_a_simulated_query(
     pandas: bool, kind: TimeoutKind, start: Trigger, history: list[Trigger]
 ) -> None:
     query = Query(pandas, kind)
@@ -564,7 +564,7 @@ def test_without_new_data_every_firing_in_a_row_is_counted(
     }
 
 
-def test_no_scala_query_leaves_a_timer_that_has_run_out() -> None:
+def test_simulated_query_matches_sparks_timeout_table() -> None:
     """The account itself, held against Spark's table of what a timeout leaves behind."""
     leaves = {}
     for call, name in (
@@ -600,7 +600,7 @@ TWO_BATCHES = [clock(1, 10), clock(2, 20, data=False)]
 
 
 @pytest.mark.parametrize("kinds", [(), (EVENT,), (PROCESSING,), (EVENT, PROCESSING)])
-def test_timers_are_judged_by_each_clock_that_they_may_follow(
+def test_timers_are_judged_by_each_possible_clock(
     kinds: tuple[TimeoutKind, ...],
 ) -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
@@ -612,7 +612,7 @@ def test_timers_are_judged_by_each_clock_that_they_may_follow(
     assert found_by == [(LeftoverClass.IGNORED_TIMEOUT, PROCESSING)] * (PROCESSING in kinds)
 
 
-def test_a_timer_of_which_nothing_is_known_may_follow_either_clock() -> None:
+def test_timer_of_unknown_kind_is_judged_by_both_clocks() -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     state, _, _ = replay([Step([put(cases.user("a"), 15)]), Step([])], track)
     found = list(timeout_leftovers(state, clocks_by_step(state, TWO_BATCHES), TimerView()))

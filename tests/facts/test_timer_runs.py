@@ -39,7 +39,7 @@ counts = st.builds(TimerCalls, *[st.integers(0, 99) for _ in fields(TimerCalls)]
 
 
 @given(counts, counts, counts)
-def test_calls_add(a: TimerCalls, b: TimerCalls, c: TimerCalls) -> None:
+def test_timer_calls_add(a: TimerCalls, b: TimerCalls, c: TimerCalls) -> None:
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
     assert a + TimerCalls() == a
@@ -57,7 +57,7 @@ def habits(
     }
 
 
-def test_puts_that_only_data_can_have_made_are_counted_by_their_timer() -> None:
+def test_puts_by_data_are_counted_as_armed_or_unarmed() -> None:
     steps = [Step([put(A, 50), put(B, NO_TIMER)]), Step([put(A, 60)]), Step([put(A, NO_TIMER)])]
     clocks = [clock(1, 0), clock(2, 10), clock(3, 70)]
     result = habits(steps, clocks)
@@ -65,7 +65,7 @@ def test_puts_that_only_data_can_have_made_are_counted_by_their_timer() -> None:
     assert (result["armed_by_data"], result["unarmed_by_data"]) == (2, 1)
 
 
-def test_what_data_does_with_a_state_that_is_there_is_counted() -> None:
+def test_puts_by_data_are_counted_as_changed_or_untouched() -> None:
     steps = [
         Step([put(A, 5000), put(B, 5000), put(C, 5000)]),
         Step([put(A, 6000), put(B, 6000, 2), put(C, NO_TIMER, 2)]),
@@ -78,7 +78,7 @@ def test_what_data_does_with_a_state_that_is_there_is_counted() -> None:
     }
 
 
-def test_answers_to_timeouts_are_counted_by_what_became_of_the_key() -> None:
+def test_timeout_calls_are_counted_as_kept_rearmed_or_removed() -> None:
     keys = (A, B, C, D, E, F)
     answers = [put(A, NO_TIMER), put(B, 99), put(C, 99), (D, None), (E, None), (F, None)]
     steps = [Step([put(key, 10) for key in keys]), Step(answers)]
@@ -96,7 +96,7 @@ def test_answers_to_timeouts_are_counted_by_what_became_of_the_key() -> None:
     }
 
 
-def test_live_rows_that_lost_their_timer_are_counted() -> None:
+def test_live_rows_without_their_former_timer_are_counted() -> None:
     steps = [
         Step([put(A, 5000), put(B, 5000), put(C, 5000), put(D, NO_TIMER)]),
         Step([put(A, NO_TIMER, 2), put(B, 6000, 2), (C, None)]),
@@ -108,7 +108,7 @@ def test_live_rows_that_lost_their_timer_are_counted() -> None:
     assert by_processing.cleared_rows == 1
 
 
-def test_a_timer_that_a_timeout_may_have_taken_is_not_lost_and_one_set_anew_neither() -> None:
+def test_timer_cleared_by_timeout_or_rearmed_is_not_lost() -> None:
     steps = [
         Step([put(A, 15), put(B, 5000), put(C, 5000)]),
         Step([put(B, NO_TIMER), put(C, NO_TIMER), put(A, NO_TIMER)]),
@@ -121,7 +121,7 @@ def test_a_timer_that_a_timeout_may_have_taken_is_not_lost_and_one_set_anew_neit
         assert [fact.calls.lost_rows for fact in runs.observe(state)] == [lost, lost]
 
 
-def test_a_restart_may_have_changed_the_clock_by_which_data_took_a_timer() -> None:
+def test_lost_timers_after_a_possible_change_of_the_clock() -> None:
     clocks = [clock(1, 0, 10_000), clock(2, 100, 20_000)]
     armed = Step([put(B, 5000)])  # which shows that the timers follow event time
     # The second batch may follow processing time, by which the timer of B had run out.
@@ -131,7 +131,7 @@ def test_a_restart_may_have_changed_the_clock_by_which_data_took_a_timer() -> No
         assert (by_event.lost_rows, by_processing.lost_rows) == (lost, 0)
 
 
-def test_each_clock_has_its_own_count_of_what_data_made() -> None:
+def test_calls_by_data_are_counted_per_clock() -> None:
     steps = [Step([put(A, 1500)]), Step([put(A, 9000)])]
     clocks = [clock(1, 10), clock(2, 20)]
     # By the processing time the timer had run out, and a timeout may have set it anew.
@@ -140,7 +140,7 @@ def test_each_clock_has_its_own_count_of_what_data_made() -> None:
     assert habits(steps, clocks, PROCESSING) == {"armed_by_data": 1}
 
 
-def test_a_snapshot_shows_no_habits() -> None:
+def test_snapshot_has_no_timer_calls() -> None:
     steps = [Step([put(A, 50), put(B, NO_TIMER)], rebase=True)]
     assert habits(steps, [clock(1)]) == {}
 
@@ -150,7 +150,7 @@ def test_a_snapshot_shows_no_habits() -> None:
     kind=st.sampled_from(TimeoutKind),
     history=st.lists(triggers, min_size=1, max_size=8),
 )
-def test_no_put_is_laid_to_data_that_data_did_not_make(
+def test_puts_by_data_never_exceed_those_of_a_simulated_query(
     pandas: bool, kind: TimeoutKind, history: list[Trigger]
 ) -> None:
     query = Query(pandas, kind)
@@ -168,7 +168,7 @@ def test_no_put_is_laid_to_data_that_data_did_not_make(
             assert runs.ever_armed[state.interner.find(cases.user(name))]
 
 
-def test_a_snapshot_begins_anew() -> None:
+def test_snapshot_resets_ever_armed() -> None:
     base = Step([put(A, NO_TIMER), put(B, 50)], rebase=True)
     state, _, runs = follow([Step([put(A, 50)]), base], [clock(1, 0), clock(2, 10)])
     armed = {key: bool(runs.ever_armed[state.interner.find(key)]) for key in (A, B)}
@@ -190,7 +190,7 @@ def standing(
     return runs.by_kind[kind].standing.tolist()  # type: ignore[no-any-return]
 
 
-def test_a_timer_that_outlived_the_clock_shows_that_it_does_not_follow_it() -> None:
+def test_timer_live_after_expiry_contradicts_the_clock() -> None:
     steps = [Step([put(A, 15)]), Step([]), Step([]), Step([put(A, NO_TIMER)])]
     clocks = [clock(1, 10), clock(2, 15), clock(3, 16), clock(4, 20)]
     # What ended it in version 4 may have been its timeout.
@@ -202,13 +202,13 @@ def test_a_timer_that_outlived_the_clock_shows_that_it_does_not_follow_it() -> N
     assert standing(steps[:2], clocks, kind=PROCESSING) == [False, True]
 
 
-def test_only_where_no_timer_outlives_its_batch_one_that_does_shows_anything() -> None:
+def test_live_expired_timer_contradicts_the_clock_only_in_scala() -> None:
     steps, clocks = [Step([put(A, 15)]), Step([])], [clock(1, 10), clock(2, 50)]
     assert standing(steps, clocks) == [False, True]
     assert standing(steps, clocks, PANDAS) == [False, False]
 
 
-def test_a_watermark_that_may_lag_shows_nothing() -> None:
+def test_lagging_watermark_is_not_contradicted() -> None:
     lags = LAGS._replace(clears_timers=True)
     steps, clocks = [Step([put(A, 15)]), Step([])], [clock(1, 10), clock(2, 50)]
     assert standing(steps, clocks, lags) == [False, False]
@@ -216,7 +216,7 @@ def test_a_watermark_that_may_lag_shows_nothing() -> None:
     assert standing(steps, clocks, lags, PROCESSING) == [False, True]
 
 
-def test_where_the_clock_had_gone_back_nothing_is_said() -> None:
+def test_no_contradiction_after_the_clock_went_back() -> None:
     steps = [Step([put(A, 1500)]), Step([]), Step([]), Step([]), Step([])]
     times = (1000, 1600, 1400, 1550, 1700)
     clocks = [clock(version, 10, now=now) for version, now in enumerate(times, 1)]
@@ -224,13 +224,13 @@ def test_where_the_clock_had_gone_back_nothing_is_said() -> None:
     assert result == [False, True, False, False, True]
 
 
-def test_a_timer_of_a_snapshot_stands_from_the_snapshot_on() -> None:
+def test_timer_of_a_snapshot_is_live_from_the_snapshot_on() -> None:
     steps = [Step([]), Step([put(A, 15)], rebase=True), Step([])]
     clocks = [clock(1, 50), clock(2, 60), clock(3, 70)]
     assert standing(steps, clocks) == [False, True, True]
 
 
-def test_a_clock_that_is_not_known_shows_nothing() -> None:
+def test_unknown_clock_is_not_contradicted() -> None:
     steps = [Step([put(A, 15)]), Step([]), Step([])]
     assert standing(steps, [clock(1, 10), clock(3, 50)]) == [False, False, True]
     runs = follow(steps, [clock(1, 10), clock(3, 50)]).runs
@@ -238,7 +238,7 @@ def test_a_clock_that_is_not_known_shows_nothing() -> None:
 
 
 @given(workloads())
-def test_no_timer_of_a_query_stands_by_the_clock_that_it_follows(workload: Workload) -> None:
+def test_clock_of_a_simulated_query_is_never_contradicted(workload: Workload) -> None:
     for _ in workload.run():
         pass
     for query in workload.partitions:
@@ -265,7 +265,7 @@ def run_of(
     return int(run.fired[key_id]), state.versions[run.first[key_id]]
 
 
-def test_timeouts_in_a_row_are_counted_from_the_first_on() -> None:
+def test_consecutive_timeouts_are_counted_from_the_first() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([put(A, 50)]), Step([put(A, NO_TIMER)])]
     marks = (0, 20, 40, 60)
     clocks = [clock(v, mark, data=v == 1) for v, mark in enumerate(marks, 1)]
@@ -276,7 +276,7 @@ def test_timeouts_in_a_row_are_counted_from_the_first_on() -> None:
 @pytest.mark.parametrize(
     ("premises", "expected"), [(PANDAS, (3, 2)), (SCALA, (1, 4)), (LAGS, (1, 4))]
 )
-def test_a_timer_that_stood_fired_in_every_batch_unless_it_may_not_have_run_out(
+def test_ignored_timer_fired_in_every_batch_for_pandas_only(
     premises: TimerPremises, expected: tuple[int, int]
 ) -> None:
     steps = [Step([put(A, 10)]), Step([]), Step([]), Step([put(A, 99)])]
@@ -284,13 +284,13 @@ def test_a_timer_that_stood_fired_in_every_batch_unless_it_may_not_have_run_out(
     assert run_of(A, steps, clocks, premises) == expected
 
 
-def test_what_data_may_have_made_ends_a_run() -> None:
+def test_call_for_data_ends_a_run_of_timeouts() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([put(A, 50)])]
     clocks = [clock(1, 0), clock(2, 20, data=False), clock(3, 40)]
     assert run_of(A, steps, clocks)[0] == 0
     assert run_of(A, steps[:2], clocks) == (1, 2)
 
 
-def test_kinds_that_are_not_asked_for_are_not_followed() -> None:
+def test_timer_runs_track_only_requested_kinds() -> None:
     runs = TimerRuns([PROCESSING])
     assert list(runs.by_kind) == list(runs.thresholds) == [PROCESSING]

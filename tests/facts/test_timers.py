@@ -56,7 +56,7 @@ def against(
 # --- what a version's records are ------------------------------------------------------------
 
 
-def test_the_records_of_a_version_tell_which_timers_they_met() -> None:
+def test_timer_records_have_timers_before_and_after() -> None:
     first = [put(A, 50), put(B, NO_TIMER), put(C, 70)]
     second = [put(B, 80), put(A, NO_TIMER, 2), (C, None), put(D, 90)]
     state, changes, _ = replay([Step(first), Step(second)], TRACK)
@@ -82,7 +82,7 @@ def test_the_records_of_a_version_tell_which_timers_they_met() -> None:
     assert (same[B], same[A]) == (True, False)
 
 
-def test_a_timer_may_have_run_out_that_lies_before_the_clock_or_whose_clock_is_not_known() -> None:
+def test_timers_below_a_clock_or_with_unknown_clock_are_due() -> None:
     steps = [
         Step([put(A, 10), put(B, 20), put(C, NO_TIMER)]),
         Step([put(k, 99) for k in (A, B, C)]),
@@ -105,14 +105,14 @@ def test_a_timer_may_have_run_out_that_lies_before_the_clock_or_whose_clock_is_n
 FOUR = Step([put(key, 10) for key in (A, B, C, D)])
 
 
-def test_in_a_batch_that_no_data_reaches_timeouts_made_every_record() -> None:
+def test_all_records_of_a_batch_without_data_are_timeouts() -> None:
     steps = [FOUR, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
     assert last_calls(steps, clock(1), clock(2, 20, data=False)).sure_from == 0
     for data in (True, None):
         assert last_calls(steps, clock(1), clock(2, 20, data=data)).sure_from == NO_RECORD
 
 
-def test_below_an_operator_that_emits_by_the_clock_data_may_come_in_any_batch() -> None:
+def test_batch_without_data_may_get_rows_from_an_operator_below() -> None:
     quiet = clock(2, 20, data=False)
     ascending = [FOUR, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
     assert last_calls(ascending, clock(1), quiet, premises=BELOW).sure_from == NO_RECORD
@@ -127,7 +127,7 @@ def test_below_an_operator_that_emits_by_the_clock_data_may_come_in_any_batch() 
         put(E, 99, 2),
     ],
 )
-def test_a_record_that_only_data_can_have_made_refutes_that_none_could_come(
+def test_record_made_by_data_shows_that_the_batch_had_data(
     by_data: Record,
 ) -> None:
     quiet = clock(2, 20, now=1000, data=False)
@@ -138,7 +138,7 @@ def test_a_record_that_only_data_can_have_made_refutes_that_none_could_come(
     assert last_calls(descends, clock(1), quiet).sure_from == 2
 
 
-def test_a_timer_that_no_clock_had_reached_was_met_by_data() -> None:
+def test_timer_not_due_by_any_clock_was_changed_by_data() -> None:
     first = Step([put(A, 10), put(B, 2000)])
     steps = [first, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
     assert last_calls(steps, clock(1), clock(2, 20, now=2000, data=False)).sure_from == NO_RECORD
@@ -149,12 +149,12 @@ def test_a_timer_that_no_clock_had_reached_was_met_by_data() -> None:
     assert last_calls(steps, clock(1), clock(2, None, now=20, data=False)).sure_from == 0
 
 
-def test_behind_the_first_descent_of_the_keys_timeouts_made_the_records() -> None:
+def test_records_after_the_first_key_descent_are_timeouts() -> None:
     steps = [FOUR, Step([put(A, 99), put(D, 99), put(B, 99), put(C, 99)])]
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == 2
 
 
-def test_changes_that_two_snapshots_show_stand_in_no_order_of_calls() -> None:
+def test_changes_between_snapshots_have_no_call_order() -> None:
     descends = [put(B, NO_TIMER), put(A, NO_TIMER), put(E, 99)]
     clocks = clock(1), clock(2, 20)
     written = last_calls([FOUR, Step(descends)], *clocks)
@@ -170,9 +170,7 @@ def test_changes_that_two_snapshots_show_stand_in_no_order_of_calls() -> None:
 
 
 @pytest.mark.parametrize(("data", "unseen"), [(True, True), (None, True), (False, False)])
-def test_of_two_snapshots_a_put_that_changes_nothing_is_not_seen(
-    data: bool | None, unseen: bool
-) -> None:
+def test_put_of_the_same_value_between_snapshots_is_unseen(data: bool | None, unseen: bool) -> None:
     clocks = clock(1), clock(2, 20, data=data)
     for steps, expected in (
         ([FOUR, Step([put(A, NO_TIMER)], ordered=False)], unseen),
@@ -184,7 +182,7 @@ def test_of_two_snapshots_a_put_that_changes_nothing_is_not_seen(
         assert last_calls(steps, *clocks).may_rewrite_unseen is expected
 
 
-def test_a_descent_before_a_record_of_data_is_none_of_timeouts() -> None:
+def test_key_descent_before_a_data_record_is_not_a_timeout() -> None:
     steps = [FOUR, Step([put(D, 99), put(B, 99), put(E, 99), put(A, 99)])]
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == NO_RECORD
     # Of the record itself, too.
@@ -201,7 +199,7 @@ def test_removals_count_for_the_order_like_puts() -> None:
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == 1
 
 
-def test_without_its_log_entry_only_the_descent_tells() -> None:
+def test_batch_without_log_entry_has_only_the_key_descent() -> None:
     ascends = [FOUR, Step([put(A, 99), put(B, 99)])]
     descends = [FOUR, Step([put(B, 99), put(A, 99)])]
     assert last_calls(ascends, clock(1)).sure_from == NO_RECORD
@@ -213,7 +211,7 @@ def test_without_its_log_entry_only_the_descent_tells() -> None:
     assert fresh.last_data == {EVENT: 1, PROCESSING: 1}
 
 
-def test_a_snapshot_tells_nothing_of_calls() -> None:
+def test_snapshot_has_no_calls() -> None:
     rebased = Step([put(D, 10), put(A, NO_TIMER)], rebase=True)
     assert last_calls([FOUR, rebased], clock(1), clock(2, 20, data=False)) == Calls()
     assert (Calls().sure_from, Calls().last_data, Calls().against) == (NO_RECORD, {}, NEITHER)
@@ -222,7 +220,7 @@ def test_a_snapshot_tells_nothing_of_calls() -> None:
 # --- up to where data made them --------------------------------------------------------------
 
 
-def test_up_to_the_last_record_of_data_all_were_made_for_data() -> None:
+def test_last_data_is_the_last_record_made_for_data() -> None:
     first = Step([put(A, 10), put(B, 1500), put(C, 10), put(D, 5000)])
     second = [put(key, 9000) for key in (A, B, C)]
     result = last_calls([first, Step(second)], clock(1), clock(2, 20, now=2000))
@@ -245,7 +243,7 @@ def test_up_to_the_last_record_of_data_all_were_made_for_data() -> None:
         (NO_TIMER, set()),
     ],
 )
-def test_no_event_time_timer_is_set_before_the_watermark(
+def test_timer_set_before_the_watermark_contradicts_event_time(
     timer: int, expected: set[TimeoutKind]
 ) -> None:
     assert against([Step([put(A, timer)])], clock(1, 50, now=10)) == expected
@@ -255,7 +253,7 @@ def test_no_event_time_timer_is_set_before_the_watermark(
 
 @pytest.mark.parametrize(("timer", "expected"), [(999, True), (1000, True), (1001, False)])
 @pytest.mark.parametrize("premises", [PANDAS, LAGS])
-def test_no_processing_time_timer_is_set_at_or_before_its_batch(
+def test_timer_set_before_batch_time_contradicts_processing_time(
     timer: int, expected: bool, premises: TimerPremises
 ) -> None:
     result = against([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
@@ -264,7 +262,9 @@ def test_no_processing_time_timer_is_set_at_or_before_its_batch(
 
 @pytest.mark.parametrize("answer", [[put(A, NO_TIMER)], [(A, None)], [put(A, 9000)]])
 @pytest.mark.parametrize("premises", [PANDAS, LAGS])
-def test_a_timer_that_fired_had_run_out(answer: list[Record], premises: TimerPremises) -> None:
+def test_fired_timer_contradicts_a_clock_that_had_not_reached_it(
+    answer: list[Record], premises: TimerPremises
+) -> None:
     steps = [Step([put(A, 2500)]), Step(answer)]
     for watermark in (100, 2500):
         quiet = clock(2, watermark, now=3000, data=False)
@@ -278,7 +278,7 @@ def test_a_timer_that_fired_had_run_out(answer: list[Record], premises: TimerPre
     assert against(steps, clock(1, 50, now=1000), early, premises=premises) == set()
 
 
-def test_removals_behind_the_descent_speak_of_the_clock() -> None:
+def test_removals_after_the_key_descent_contradict_a_clock() -> None:
     first = Step([put(A, 10), put(B, 1500), put(D, 10)])
     steps = [first, Step([(A, None), (D, None), (B, None)])]
     assert against(steps, clock(1), clock(2, 20, now=2000)) == {EVENT}
@@ -286,25 +286,25 @@ def test_removals_behind_the_descent_speak_of_the_clock() -> None:
     assert against(steps, clock(1), clock(2, 20, now=2000)) == set()
 
 
-def test_evidence_against_both_clocks_is_told_as_it_is() -> None:
+def test_evidence_against_both_clocks() -> None:
     assert against([Step([put(A, 10)])], clock(1, 50, now=1000)) == BOTH
 
 
-def test_a_clock_that_is_not_known_is_not_contradicted() -> None:
+def test_unknown_clocks_are_not_contradicted() -> None:
     steps = [Step([put(A, 10)])]
     assert against(steps, clock(1, None, now=1000)) == {PROCESSING}
     assert against(steps, BatchClock(BatchId(0), None, 50)) == {EVENT}
     assert against(steps) == set()
 
 
-def test_nothing_is_carried_from_one_batch_to_the_next() -> None:
+def test_evidence_is_separate_for_each_batch() -> None:
     steps = [Step([put(A, 49)]), Step([put(B, 70)])]
     calls = follow(steps, [clock(1, 50, now=10), clock(2, 60, now=20)]).calls
     assert [calls[version].against for version in (1, 2)] == [{EVENT}, NEITHER]
 
 
 @given(workloads())
-def test_calls_say_of_no_query_what_it_did_not_do(workload: Workload) -> None:
+def test_calls_match_a_simulated_query(workload: Workload) -> None:
     for _ in workload.run():
         pass
     premises = TimerPremises(not workload.below, not workload.lags)

@@ -51,7 +51,7 @@ def rank(history: list[list[tuple[bytes, bytes | None]]], by: TopBy) -> list[tup
 
 @pytest.mark.parametrize("by", [by for by in TopBy if by is not TopBy.NUMBER])
 @given(history=HISTORIES, maximum=st.integers(1, 6), portion=st.integers(1, 6))
-def test_the_first_keys_are_those_of_a_sort(
+def test_top_keys_match_a_sort(
     by: TopBy, history: list[list[tuple[bytes, bytes | None]]], maximum: int, portion: int
 ) -> None:
     state, _, _ = replay([Step(records) for records in history])
@@ -62,7 +62,7 @@ def test_the_first_keys_are_those_of_a_sort(
     assert result == expected[:maximum]
 
 
-def test_the_tops_of_partitions_merge_to_one() -> None:
+def test_top_keys_of_partitions_merge() -> None:
     item, two = [(9, b"a"), (2, b"b")], [(5, b"d"), (5, b"c")]
 
     def observed(tops: list[tuple[int, bytes]], partition: int) -> list[Observed[TopKey]]:
@@ -75,14 +75,14 @@ def test_the_tops_of_partitions_merge_to_one() -> None:
     assert merged == merge_top(reversed(all_of), 3)
 
 
-def test_a_top_key_says_what_is_known_of_it() -> None:
+def test_top_key_has_sizes_puts_and_last_put() -> None:
     state, _, _ = replay([Step([(b"a" * 8, b"v")], rebase=True), Step([(b"b" * 8, b"w" * 3)])])
     first, second = top_keys(state, TopBy.VALUE_BYTES, 9)
     assert first == TopKey(TopBy.VALUE_BYTES, 3, b"b" * 8, 8, 3, 1, 2)
     assert (second.key, second.last_put_version, second.held_bytes) == (b"a" * 8, None, 8)
 
 
-def test_the_newest_keys_are_those_that_were_put_last_and_are_not_long() -> None:
+def test_newest_keys_were_put_last_and_are_short() -> None:
     steps: list[list[tuple[bytes, bytes | None]]] = [
         [(bytes([n]) * 8, b"v" * 8) for n in range(9)],
         [(b"z" * 2000, b""), (b"y" * 8, b"")],

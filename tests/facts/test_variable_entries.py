@@ -41,7 +41,7 @@ def entries(steps: list[Step]) -> tuple[EntriesPerKey, list[KeyEntries]]:
     return sums, [item for item in result if isinstance(item, KeyEntries)]
 
 
-def test_entries_that_came_and_went_by_key() -> None:
+def test_added_and_removed_entries_per_key() -> None:
     steps = [
         Step([entry("old", at) for at in range(3)], rebase=True),
         Step([entry("new", at) for at in range(5)] + [entry("old", 3)]),
@@ -71,7 +71,7 @@ def test_growing_keys_by_a_power_of_two() -> None:
     assert [sums.growing_from(minimum) for minimum in (0, 1, 2, 8, 9, 16)] == [2, 2, 1, 1, 0, 0]
 
 
-def test_a_list_that_is_written_whole_again_and_again_does_not_grow() -> None:
+def test_rewritten_list_does_not_grow() -> None:
     pages = [entry("a", at) for at in range(8)]
     rewrite = [entry("a", at, None) for at in range(1, 8)] + pages  # as ListState.put does
     sums, _ = entries([Step(pages), *[Step(rewrite)] * 3])
@@ -80,7 +80,7 @@ def test_a_list_that_is_written_whole_again_and_again_does_not_grow() -> None:
     assert sums.growing == Counter({3: 1})
 
 
-def test_keys_whose_timers_were_due_and_are_gone() -> None:
+def test_fired_keys_had_due_timers_that_were_removed() -> None:
     def timer(user: str, at: int, value: bytes | None = bytes(16)) -> Record:
         return encode.row(TIMER, ((user,), at)), value
 
@@ -101,12 +101,12 @@ def test_keys_whose_timers_were_due_and_are_gone() -> None:
     ]
 
 
-def test_an_empty_store() -> None:
+def test_entries_of_an_empty_store() -> None:
     sums, listed = entries([Step([])])
     assert (sums, listed) == (EntriesPerKey(versions=1), [])
 
 
-def test_what_adds() -> None:
+def test_entries_per_key_and_timers_without_state_add() -> None:
     entries_per_key = EntriesPerKey(1, 5, 5, Counter({2: 1}), 4)
     assert entries_per_key + EntriesPerKey() == entries_per_key
     pair = entries_per_key + EntriesPerKey(2, 4, 3, Counter({2: 1, 1: 1}), 3)

@@ -42,7 +42,7 @@ def any_facts(draw: st.DrawFn) -> VersionFacts:
 
 
 @given(any_facts(), any_facts(), any_facts())
-def test_facts_add(a: VersionFacts, b: VersionFacts, c: VersionFacts) -> None:
+def test_version_facts_add(a: VersionFacts, b: VersionFacts, c: VersionFacts) -> None:
     assert a + b == b + a
     assert (a + b) + c == a + (b + c)
     assert a + VersionFacts() == a
@@ -61,7 +61,7 @@ deltas = st.lists(
     history=st.lists(deltas, min_size=1, max_size=4),
     partition=st.lists(st.integers(0, 2), min_size=6, max_size=6),
 )
-def test_the_whole_is_the_sum_of_its_partitions(
+def test_version_facts_are_the_sum_over_partitions(
     history: list[list[Record]], partition: list[int]
 ) -> None:
     of_key = dict(zip(KEYS, partition, strict=True))
@@ -78,7 +78,7 @@ def test_the_whole_is_the_sum_of_its_partitions(
         assert facts.empty_deltas == (not history[version])
 
 
-def test_the_bytes_of_two_versions_count_what_both_hold_once() -> None:
+def test_two_versions_bytes_count_shared_rows_once() -> None:
     remaining, put_over, gone, fresh = (bytes([n]) * 8 for n in range(4))
     _, _, facts = replay(
         [
@@ -94,7 +94,7 @@ def test_the_bytes_of_two_versions_count_what_both_hold_once() -> None:
     assert now.two_versions_bytes == 144 - (8 + 16) - 8
 
 
-def test_the_bytes_of_the_files_are_told_as_they_are_given() -> None:
+def test_file_bytes_are_copied_to_version_facts() -> None:
     state, sizes = StateMap(), LiveSizes()
     state.begin(1)
     files = {"delta_bytes": 5, "snapshot_bytes": 6, "raw_bytes": 7}
@@ -104,7 +104,7 @@ def test_the_bytes_of_the_files_are_told_as_they_are_given() -> None:
     )
 
 
-def test_a_version_loaded_from_a_snapshot_tells_no_change() -> None:
+def test_version_loaded_from_a_snapshot_has_no_changes() -> None:
     _, _, facts = replay([Step([(b"k", b"v")]), Step([(b"k", b"v"), (b"l", b"v")], rebase=True)])
     assert (facts[1].rebased, facts[1].rows, facts[1].row_bytes) == (1, 2, 4)
     change = (
@@ -128,7 +128,7 @@ def sizes_as_clocks(block: RecordBlock) -> Int64s:
     alone=st.integers(0, 3),
     clock=st.sampled_from([None, sizes_as_clocks]),
 )
-def test_versions_that_are_applied_together_are_those_of_one_by_one(
+def test_versions_applied_together_equal_versions_applied_singly(
     name: str, versions: list[list[Record]], alone: int, clock: Any
 ) -> None:
     store = StoreId(0, "s", 0)

@@ -122,7 +122,7 @@ def change_columns(
     return result | dict(zip(OUTCOMES, outcomes[:, 1:].tolist(), strict=True))
 
 
-def test_puts_and_removals(kernel: Kernel) -> None:
+def test_apply_puts_and_removals(kernel: Kernel) -> None:
     table = fresh(3)
     records = [(0, 8, 1, 9), (1, 16, 2, 9), (0, 8, 1, 9), (1, -1, 0, 9), (2, -1, 0, 9)]
     touched, counts, *_ = apply(kernel, table, records, step=4, first=10)
@@ -139,7 +139,7 @@ def test_puts_and_removals(kernel: Kernel) -> None:
     assert (result["written"], result["reborn"]) == ([True, False, False], [True, False, False])
 
 
-def test_a_touched_key_is_noted_once_as_it_was(kernel: Kernel) -> None:
+def test_touched_key_is_recorded_once_with_its_previous_row(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 5)], step=0)
     first = apply(kernel, table, [(0, 16, 2, 6)], step=1).touched
@@ -156,7 +156,7 @@ def test_a_touched_key_is_noted_once_as_it_was(kernel: Kernel) -> None:
     assert change_columns(kernel, table, first, 1, TIMED)["same_value"] == [False]
 
 
-def test_a_clock_that_is_compared_apart(kernel: Kernel) -> None:
+def test_timed_flag_compares_the_clock_separately(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 5)], flags=TIMED)
     assert apply(kernel, table, [(0, 8, 1, 6)], flags=TIMED).counts["same_value_puts"] == 0
@@ -164,13 +164,13 @@ def test_a_clock_that_is_compared_apart(kernel: Kernel) -> None:
     assert apply(kernel, table, [(0, 8, 1, 9)]).counts["same_value_puts"] == 1
 
 
-def test_a_snapshot_makes_no_puts_of_its_version(kernel: Kernel) -> None:
+def test_snapshot_counts_no_puts(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 5)], step=3, flags=REBASED)
     assert table[["put_step", "born_step", "puts"]].tolist() == [(-1, -1, 0)]
 
 
-def test_without_clocks_the_table_keeps_its_own(kernel: Kernel) -> None:
+def test_apply_without_clocks_keeps_stored_clocks(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 5)], clocks=False)
     assert table["clock"].tolist() == [NO_CLOCK]
@@ -179,7 +179,7 @@ def test_without_clocks_the_table_keeps_its_own(kernel: Kernel) -> None:
     assert table["clock"].tolist() == [5]
 
 
-def test_puts_do_not_overflow(kernel: Kernel) -> None:
+def test_number_of_puts_does_not_overflow(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 5)])
     table["puts"] = MOST
@@ -188,7 +188,7 @@ def test_puts_do_not_overflow(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("key", [-1, 2, 1 << 40, -(1 << 63)])
-def test_an_id_without_a_row_is_refused(kernel: Kernel, key: int) -> None:
+def test_key_id_without_a_row_is_refused(kernel: Kernel, key: int) -> None:
     with pytest.raises(ValueError, match="without a row"):
         apply(kernel, fresh(2), [(0, 8, 1, 0), (1, 8, 1, 0), (key, 8, 1, 0)])
     touched = [(key, 0, 0, 0, False, b"")]
@@ -198,7 +198,7 @@ def test_an_id_without_a_row_is_refused(kernel: Kernel, key: int) -> None:
         tally(kernel, fresh(2), touched)
 
 
-def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+def test_apply_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     item, two, counts = int64s(0), int64s(0, 0), np.zeros(len(COUNTS), np.int64)
     hashes, touched = np.zeros(1, np.uint64), np.zeros(1, TOUCH)
     numbers, outcomes = np.zeros(len(NUMBERS), np.int64), np.zeros(len(OUTCOMES), np.bool_)
@@ -236,7 +236,7 @@ def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
             call()
 
 
-def test_sums_over_what_became_of_keys(kernel: Kernel) -> None:
+def test_sums_of_changed_keys(kernel: Kernel) -> None:
     table = fresh(5)  # keys of 8 bytes to 12
     apply(kernel, table, [(0, 16, 1, 0), (1, 16, 1, 0), (2, 32, 1, 0)])
     records = [(0, 16, 1, 0), (1, 24, 2, 0), (2, -1, 0, 0), (3, 8, 1, 0), (4, -1, 0, 0)]
@@ -267,7 +267,7 @@ def test_sums_over_what_became_of_keys(kernel: Kernel) -> None:
     assert tally(kernel, table, result.touched, step=1) == (result.sums, result.by_size, 42)
 
 
-def test_the_sums_of_a_key_with_several_records_are_those_behind_the_last(kernel: Kernel) -> None:
+def test_tally_of_a_key_with_several_records(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 0)])
     result = apply(kernel, table, [(0, -1, 0, 0), (0, 16, 2, 0)], step=1)
@@ -277,7 +277,7 @@ def test_the_sums_of_a_key_with_several_records_are_those_behind_the_last(kernel
     assert (by_size[1][8], by_size[1][16], largest) == (-1, 1, 24)
 
 
-def test_sizes_without_room_are_left_out_and_reported(kernel: Kernel) -> None:
+def test_sizes_beyond_the_room_are_reported(kernel: Kernel) -> None:
     result = apply(kernel, fresh(1), [(0, 64, 1, 0)])
     assert [sum(counts) for counts in result.by_size] == [1, 0, 0]
     assert result.largest == 72
@@ -299,7 +299,7 @@ records = st.lists(
 
 @BOTH
 @given(st.lists(st.tuples(records, st.integers(0, 3)), max_size=4), st.booleans())
-def test_tables_are_the_same_in_both(versions: list[tuple[list[Put], int]], clocks: bool) -> None:
+def test_kernels_apply_records_alike(versions: list[tuple[list[Put], int]], clocks: bool) -> None:
     tables = [fresh(4), fresh(4)]
     for step, (item, flags) in enumerate(versions):
         result = []
@@ -313,7 +313,7 @@ def test_tables_are_the_same_in_both(versions: list[tuple[list[Put], int]], cloc
 
 @given(st.lists(records, min_size=1, max_size=5), st.integers(0, 3))
 @pytest.mark.parametrize("name", NAMES)
-def test_several_versions_are_applied_as_one_by_one(
+def test_several_versions_in_one_call_equal_single_calls(
     name: str, versions: list[list[Put]], flags: int
 ) -> None:
     kernel, alone, together = load(name), fresh(4), fresh(4)
@@ -348,7 +348,9 @@ def test_several_versions_are_applied_as_one_by_one(
 
 
 @pytest.mark.parametrize("ends", [(1, 0), (-1, 2), (1, 3)])
-def test_versions_end_within_the_records(kernel: Kernel, ends: tuple[int, int]) -> None:
+def test_version_ends_outside_of_the_records_are_refused(
+    kernel: Kernel, ends: tuple[int, int]
+) -> None:
     two, hashes = int64s(0, 1), np.zeros(2, np.uint64)
     results = (np.zeros(2, TOUCH), np.zeros(14, np.int64), np.zeros(28, np.int64), int64s(0, 0, 0))
     with pytest.raises(ValueError, match="ends outside"):

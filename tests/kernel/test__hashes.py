@@ -46,7 +46,7 @@ def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:
     return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + remainder
 
 
-def test_a_field_is_hashed_by_its_word(kernel: Kernel) -> None:
+def test_row_hash_of_each_field_kind(kernel: Kernel) -> None:
     # hash(1), hash(1L), hash('abc'), hash(null) of Spark
     assert hashes(kernel, [row(1)], 1, 1, 4) == [-559580957]
     assert hashes(kernel, [row(1)], 1, 1, 8) == [-1712319331]
@@ -57,7 +57,7 @@ def test_a_field_is_hashed_by_its_word(kernel: Kernel) -> None:
     assert hashes(kernel, [row(1)], 1, 1, NOTHING) == [42]
 
 
-def test_what_does_not_fit_has_no_hash(kernel: Kernel) -> None:
+def test_malformed_rows_and_programs_have_no_hash(kernel: Kernel) -> None:
     assert hashes(kernel, [row(1), b"", bytes(15)], 1, 1, 4) == [-559580957, None, None]
     outside = [row(8 << 32 | 9), row(0 << 32 | 4), row(16 << 32 | 1)]
     assert hashes(kernel, outside, 1, 1, BYTES) == [None] * 3
@@ -66,7 +66,7 @@ def test_what_does_not_fit_has_no_hash(kernel: Kernel) -> None:
     assert hashes(kernel, [row(1)], -1, 0) == [None]
 
 
-def test_structs_deeper_than_any_schema_have_no_hash(kernel: Kernel) -> None:
+def test_deeply_nested_program_has_no_hash(kernel: Kernel) -> None:
     program = [1, 1, 4]
     for _ in range(70):
         program = [1, 1, FIELDS, len(program), *program]
@@ -75,14 +75,16 @@ def test_structs_deeper_than_any_schema_have_no_hash(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
-def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, length: int) -> None:
+def test_row_hashes_refuses_rows_outside_of_the_buffer(
+    kernel: Kernel, offset: int, length: int
+) -> None:
     with pytest.raises(ValueError, match="outside"):
         kernel.row_hashes(
             bytes(8), int64s(offset), int64s(length), int64s(1), int64s(0), np.zeros(1, np.uint8)
         )
 
 
-def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+def test_row_hashes_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     item, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
     for result, facts in ((two, byte), (item, np.zeros(2, np.uint8))):
         with pytest.raises(ValueError, match="differ in length"):
@@ -100,13 +102,13 @@ kinds = st.sampled_from([1, 2, 4, 8, BYTES, BOOLEAN, FLOAT, DOUBLE, FIELDS, NOTH
 
 @BOTH
 @given(rows_of_words, st.lists(kinds | st.integers(-2, 20), max_size=12))
-def test_hashes_are_the_same_in_both(rows: list[bytes], program: list[int]) -> None:
+def test_kernels_hash_rows_alike(rows: list[bytes], program: list[int]) -> None:
     assert hashes(load("c"), rows, *program) == hashes(load("python"), rows, *program)
 
 
 @BOTH
 @given(rows_of_words, st.lists(kinds, min_size=1, max_size=4))
-def test_so_are_those_of_programs_that_fit(rows: list[bytes], words: list[int]) -> None:
+def test_kernels_hash_rows_of_valid_programs_alike(rows: list[bytes], words: list[int]) -> None:
     inner = [1, 1, 8]
     program = [len(words), len(words)]
     for word in words:

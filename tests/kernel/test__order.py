@@ -73,7 +73,7 @@ def array(*values: int, nulls: int = 0, width: int = 8) -> bytes:
     return text(struct.pack("<2Q", len(values), nulls) + data)
 
 
-def test_numbers_descend_as_signed_ones_of_their_width(kernel: Kernel) -> None:
+def test_numbers_are_compared_as_signed_of_their_width(kernel: Kernel) -> None:
     for width in (1, 2, 4, 8):
         minimum = 1 << (8 * width - 1)
         rows = [
@@ -89,7 +89,7 @@ def test_numbers_descend_as_signed_ones_of_their_width(kernel: Kernel) -> None:
     assert below(kernel, [row(256), row(1)], 1) == [0, 0]  # what is above the width is no part
 
 
-def test_bytes_descend_as_unsigned_ones_and_a_beginning_comes_first(kernel: Kernel) -> None:
+def test_bytes_are_compared_as_unsigned_with_prefix_first(kernel: Kernel) -> None:
     values = [b"", b"\0", b"a", b"a\0", b"ab", b"z" * 20, b"z" * 20 + b"\x80", b"\xff"]
     rows = [text(value) for value in values]
     assert below(kernel, rows, BYTES) == [0] * 8
@@ -97,7 +97,7 @@ def test_bytes_descend_as_unsigned_ones_and_a_beginning_comes_first(kernel: Kern
     assert below(kernel, [rows[4], rows[4]], BYTES) == [0, 0]
 
 
-def test_floating_point_numbers_descend_with_nan_last_and_equal_zeros(kernel: Kernel) -> None:
+def test_floats_are_compared_with_nan_last_and_equal_zeros(kernel: Kernel) -> None:
     for kind, pack in ((DOUBLE, "<d"), (FLOAT, "<f")):
         values = [-np.inf, -2.0, -1e-30, -0.0, 0.0, 1e-30, 3.0, np.inf]
         bits = [int.from_bytes(struct.pack(pack, value), "little") for value in values]
@@ -108,7 +108,7 @@ def test_floating_point_numbers_descend_with_nan_last_and_equal_zeros(kernel: Ke
         assert below(kernel, rows[::-1], kind) == [*there, 1, 1, 1, 1, 0, 1, 1, 1]
 
 
-def test_big_numbers_descend_as_signed_ones(kernel: Kernel) -> None:
+def test_big_numbers_are_compared_as_signed(kernel: Kernel) -> None:
     values = [b"\x80" + bytes(15), b"\xff\x7f", b"\x80", b"\xff", b"\0", b"\x01", b"\0\x80"]
     rows = [text(value) for value in (*values, b"\x7f" * 16)]
     assert below(kernel, rows, BIG_NUMBER) == [0] * 8
@@ -119,7 +119,7 @@ def test_big_numbers_descend_as_signed_ones(kernel: Kernel) -> None:
         assert below(kernel, [text(wrong), text(b"a")], BIG_NUMBER) is None
 
 
-def test_instants_descend_by_both_of_their_numbers(kernel: Kernel) -> None:
+def test_instants_are_compared_by_micros_and_nanos(kernel: Kernel) -> None:
     rows = [text(struct.pack("<qh6x", *element)) for element in ((-1, 5), (0, -1), (0, 3), (1, 0))]
     assert below(kernel, rows, INSTANT) == [0] * 4
     assert below(kernel, rows[::-1], INSTANT) == [0, 1, 1, 1]
@@ -128,7 +128,7 @@ def test_instants_descend_by_both_of_their_numbers(kernel: Kernel) -> None:
     assert below(kernel, [text(bytes(24)), rows[0]], INSTANT) is None
 
 
-def test_the_first_field_that_differs_decides_and_nulls_come_first(kernel: Kernel) -> None:
+def test_first_different_field_decides_with_nulls_first(kernel: Kernel) -> None:
     rows = [row(1, 2), row(2, 1), row(2, 0), row(9, 9, nulls=1), row(9, 3, nulls=3), row(1, 0)]
     assert below(kernel, rows, 8, 8) == [0, 0, 1, 1, 1, 0]
     assert below(kernel, [b"", b""]) == [0, 0]
@@ -138,7 +138,7 @@ def test_the_first_field_that_differs_decides_and_nulls_come_first(kernel: Kerne
     ) == [0, 1]
 
 
-def test_structs_descend_by_their_fields_and_null_comes_before_one_of_nulls(kernel: Kernel) -> None:
+def test_structs_are_compared_by_fields_with_null_first(kernel: Kernel) -> None:
     def nested(first: int, behind: int = 0, nulls: int = 0, null: int = 0) -> bytes:
         return row(24 << 32 | 24, behind, nulls=null, remainder=row(first, 7, nulls=nulls))
 
@@ -152,7 +152,7 @@ def test_structs_descend_by_their_fields_and_null_comes_before_one_of_nulls(kern
     assert compare(kernel, [nested(1), odd], *program) is None
 
 
-def test_arrays_descend_by_their_elements_and_then_their_length(kernel: Kernel) -> None:
+def test_arrays_are_compared_by_elements_then_length(kernel: Kernel) -> None:
     for width in (1, 2, 4, 8):
         minimum = 1 << (8 * width - 1)
         sorted_ = [
@@ -177,7 +177,7 @@ def test_arrays_descend_by_their_elements_and_then_their_length(kernel: Kernel) 
     assert compare(kernel, several_values, 1, ELEMENTS, 1, 8) == [0, 1]
 
 
-def test_arrays_that_claim_more_than_they_hold_are_not_compared(kernel: Kernel) -> None:
+def test_arrays_with_wrong_element_count_are_not_compared(kernel: Kernel) -> None:
     for count in (3, 4, 1 << 40, 1 << 63, ALL_ONES):
         wrong = text(struct.pack("<4Q", count, 0, 1, 2))
         for rows in ([array(1, 2), wrong], [wrong, array(1, 2)]):
@@ -185,7 +185,7 @@ def test_arrays_that_claim_more_than_they_hold_are_not_compared(kernel: Kernel) 
     assert compare(kernel, [array(1), text(bytes(7))], 1, ELEMENTS, 1, 8) is None
 
 
-def test_behind_what_has_no_known_order_nothing_descends(kernel: Kernel) -> None:
+def test_no_descent_after_an_unordered_field(kernel: Kernel) -> None:
     for unknown in (UNORDERED, 17, 1 << 40, -(1 << 62)):
         assert below(kernel, [row(1, 2), row(1, 1), row(0, 0)], 8, unknown) == [0, 0, 1]
         assert below(kernel, [row(1, 2), row(0, 1)], unknown, 8) == [0, 0]
@@ -198,7 +198,7 @@ def test_behind_what_has_no_known_order_nothing_descends(kernel: Kernel) -> None
     assert compare(kernel, [array(1, 5), array(2, 4)], 1, ELEMENTS, 1, UNORDERED) == [0, 0]
 
 
-def test_rows_without_their_fields_are_not_compared(kernel: Kernel) -> None:
+def test_rows_too_short_for_their_fields_are_not_compared(kernel: Kernel) -> None:
     assert below(kernel, [row(1), row()], 8) is None
     assert below(kernel, [row(), row(1)], 8) is None
     assert below(kernel, [row(2), row(1, remainder=b"x")], 8) is None
@@ -209,7 +209,7 @@ def test_rows_without_their_fields_are_not_compared(kernel: Kernel) -> None:
     assert below(kernel, [row(1, 0), row(2, 0)], 8, BYTES) == [0, 0]  # the first has decided
 
 
-def test_parts_that_share_bytes_are_not_compared(kernel: Kernel) -> None:
+def test_overlapping_parts_are_not_compared(kernel: Kernel) -> None:
     shared = row(24 << 32 | 8, 24 << 32 | 8, remainder=b"bytes..." * 2)
     sound = row(24 << 32 | 8, 32 << 32 | 8, remainder=b"bytes..." * 2)
     assert below(kernel, [sound, sound, sound], BYTES, BYTES) == [0, 0, 0]
@@ -218,7 +218,7 @@ def test_parts_that_share_bytes_are_not_compared(kernel: Kernel) -> None:
     assert below(kernel, [shared, shared], BYTES, BYTES) is None
 
 
-def test_arrays_within_each_other_that_are_one_end_soon(kernel: Kernel) -> None:
+def test_nested_arrays_that_share_bytes_end_early(kernel: Kernel) -> None:
     """Each of ten arrays is 64 times the next one: nobody looks at 64 ** 10 values."""
     inner = b""
     for _ in range(10):
@@ -228,7 +228,7 @@ def test_arrays_within_each_other_that_are_one_end_soon(kernel: Kernel) -> None:
     assert compare(kernel, [text(inner)] * 2, 1, *program, 8) is None
 
 
-def test_a_program_of_nonsense_ends(kernel: Kernel) -> None:
+def test_descents_with_malformed_programs_terminate(kernel: Kernel) -> None:
     rows = [text(bytes(8)), text(bytes(8))]
     for program in ([], [-1], [1 << 62], [1], [1, FIELDS], [1, FIELDS, -9, 1], [1, ELEMENTS, 5]):
         assert compare(kernel, rows, *program) in ([0, 0], None)
@@ -250,9 +250,7 @@ nested = st.lists(st.tuples(st.booleans(), any_row), max_size=3).map(
 
 @BOTH
 @given(nested, st.lists(numbers, max_size=8), st.booleans())
-def test_rows_are_compared_alike_in_both(
-    rows: list[bytes], program: list[int], twice: bool
-) -> None:
+def test_kernels_compare_rows_alike(rows: list[bytes], program: list[int], twice: bool) -> None:
     if twice:  # equal ones are looked at to their end
         rows = [item for item in rows for _ in range(2)]
     python, c = load("python"), load("c")
@@ -260,13 +258,15 @@ def test_rows_are_compared_alike_in_both(
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
-def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, length: int) -> None:
+def test_descents_refuses_rows_outside_of_the_buffer(
+    kernel: Kernel, offset: int, length: int
+) -> None:
     for program in (int64s(1, 8), int64s(-1)):
         with pytest.raises(ValueError, match="outside"):
             kernel.descents(bytes(8), int64s(offset), int64s(length), program, np.zeros(1, "u1"))
 
 
-def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+def test_descents_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     value, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
     calls: list[Any] = [
         lambda: kernel.descents(bytes(8), value, value, value, np.zeros(2, np.uint8)),

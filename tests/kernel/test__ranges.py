@@ -44,7 +44,7 @@ def chosen(
     return result
 
 
-def test_each_key_is_in_one_range(kernel: Kernel) -> None:
+def test_every_key_is_in_one_range(kernel: Kernel) -> None:
     keys = [b"%d" % i for i in range(500)]
     result = [chosen(kernel, keys, 7, number) for number in range(7)]
     assert sorted(row for rows in result for row in rows) == list(range(500))
@@ -52,7 +52,7 @@ def test_each_key_is_in_one_range(kernel: Kernel) -> None:
     assert chosen(kernel, keys, 1, 0) == list(range(500))
 
 
-def test_masked_words_do_not_count(kernel: Kernel) -> None:
+def test_masked_words_do_not_choose_the_range(kernel: Kernel) -> None:
     """A word without bits is passed over wherever it stands, one with some counts by those."""
     keys = [struct.pack("<3Q", i, 6, 0xAA00 | i) for i in range(64)] + [struct.pack("<2Q", 6, 0xAA)]
     for number in range(3):
@@ -62,7 +62,7 @@ def test_masked_words_do_not_count(kernel: Kernel) -> None:
     assert short == second
 
 
-def test_wrong_arguments_are_refused(kernel: Kernel) -> None:
+def test_rows_of_range_refuses_wrong_arguments(kernel: Kernel) -> None:
     item = int64s(0)
     for ranges, number in ((0, 0), (2, 2), (2, -1), ((1 << 31) + 1, 0)):
         with pytest.raises(ValueError, match="no such range"):
@@ -80,7 +80,7 @@ def test_wrong_arguments_are_refused(kernel: Kernel) -> None:
     st.integers(1, 9),
     st.data(),
 )
-def test_both_kernels_choose_the_same(
+def test_kernels_choose_ranges_alike(
     keys: list[bytes], masks: list[int], ranges: int, data: st.DataObject
 ) -> None:
     number = data.draw(st.integers(0, ranges - 1))

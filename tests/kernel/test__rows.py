@@ -45,7 +45,7 @@ def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:
     return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + remainder
 
 
-def test_a_row_has_room_and_whole_words(kernel: Kernel) -> None:
+def test_row_needs_room_and_whole_words(kernel: Kernel) -> None:
     assert check(kernel, [row(1, 2), row(1), row(1, 2, 3), row(1, 2, remainder=b"x")], 2) == [
         0,
         1,
@@ -55,7 +55,7 @@ def test_a_row_has_room_and_whole_words(kernel: Kernel) -> None:
     assert check(kernel, [b"", bytes(8), b"x"], 0) == [0, 0, 1]
 
 
-def test_the_words_of_a_program(kernel: Kernel) -> None:
+def test_check_rows_program_words(kernel: Kernel) -> None:
     assert check(kernel, [row(255), row(256), row(256, nulls=1)], 1, UNUSED, 8) == [0, 1, 0]
     assert check(kernel, [row(5), row(6), row((1 << 64) - 1)], 1, RANGE, -1, 5) == [0, 1, 0]
     assert check(kernel, [row(5), row(5, nulls=1)], 1, DOUBT) == [1, 0]
@@ -68,7 +68,7 @@ def test_the_words_of_a_program(kernel: Kernel) -> None:
     assert check(kernel, [row(0, 7, nulls=1)], 2, STRUCT, 3, 1, UNUSED, 1, UNUSED, 3) == [0]
 
 
-def test_variable_parts_lie_behind_the_slots_and_share_nothing(kernel: Kernel) -> None:
+def test_variable_parts_are_after_the_slots_without_overlap(kernel: Kernel) -> None:
     for offset, size, doubt in ((16, 8, 0), (24, 0, 0), (15, 1, 1), (16, 9, 1), (25, 0, 1)):
         assert check(kernel, [row(offset << 32 | size, remainder=bytes(8))], 1, REGION) == [doubt]
     pair = [row(24 << 32 | 4, 24 << 32 | size, remainder=bytes(8)) for size in (4, 5)]
@@ -76,7 +76,7 @@ def test_variable_parts_lie_behind_the_slots_and_share_nothing(kernel: Kernel) -
     assert check(kernel, [row((1 << 64) - 1)], 1, REGION) == [1]
 
 
-def test_a_program_of_nonsense_ends(kernel: Kernel) -> None:
+def test_check_rows_with_malformed_programs_terminates(kernel: Kernel) -> None:
     region = row(16 << 32 | 8, remainder=bytes(8))
     for program in ([], [-1], [1 << 62], [1], [1, STRUCT], [1, STRUCT, -9, 1], [1, RANGE, 5]):
         assert check(kernel, [region], *program)[0] in (0, 1)
@@ -95,7 +95,7 @@ def slots(kernel: Kernel, rows: list[bytes], *path: int) -> list[int | None]:
     return [value if there else None for value, there in pairs]
 
 
-def test_a_slot_by_its_path(kernel: Kernel) -> None:
+def test_read_slots_by_path(kernel: Kernel) -> None:
     nested = row(5, 24 << 32 | 16, remainder=row(9))
     assert slots(kernel, [nested, row(5, 6), row(5, 6, nulls=2), b""], 2, 0) == [5, 5, 5, None]
     assert slots(kernel, [nested, row(5, 6), row(5, 6, nulls=2)], 2, 1, 1, 0) == [9, None, None]
@@ -115,14 +115,16 @@ kinds = st.sampled_from([0, 1, 2, ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT])
 @BOTH
 @example([struct.pack("<4Q", 0, 24 << 32 | 8, 0, 0)], [2, STRUCT, 0, 0, REGION])
 @given(any_rows, st.lists(kinds | numbers, max_size=12))
-def test_rows_are_the_same_in_both(rows: list[bytes], program: list[int]) -> None:
+def test_kernels_check_and_read_rows_alike(rows: list[bytes], program: list[int]) -> None:
     python, c = load("python"), load("c")
     assert check(c, rows, *program) == check(python, rows, *program)
     assert slots(c, rows, *program) == slots(python, rows, *program)
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
-def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, length: int) -> None:
+def test_check_rows_refuses_rows_outside_of_the_buffer(
+    kernel: Kernel, offset: int, length: int
+) -> None:
     span = (bytes(8), int64s(offset), int64s(length))
     with pytest.raises(ValueError, match="outside"):
         kernel.check_rows(*span, int64s(1), np.zeros(1, np.uint8))
@@ -130,7 +132,7 @@ def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, len
         kernel.read_slots(*span, int64s(1, 0), int64s(0), np.zeros(1, np.uint8))
 
 
-def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+def test_check_rows_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     item, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
     calls: list[Any] = [
         lambda: kernel.check_rows(bytes(8), item, item, item, np.zeros(2, np.uint8)),

@@ -66,12 +66,12 @@ RAW = [b"", b"a", b"abc" * 100, bytes(1000), bytes(range(256)) * 3, b"ab" * 9 + 
 TEXTS = st.lists(st.sampled_from([b"a", b"bc", b"row of state", bytes(40)]), max_size=60)
 
 
-def test_blocks_of_the_library_are_unpacked(kernel: Kernel) -> None:
+def test_lz4_blocks_of_pyarrow_are_unpacked(kernel: Kernel) -> None:
     assert unpack(kernel, [lz4(raw) for raw in RAW], list(map(len, RAW))) == (len(RAW), RAW)
 
 
 @given(st.lists(TEXTS.map(b"".join) | st.binary(max_size=300), max_size=4))
-def test_what_was_packed_is_unpacked(raw: list[bytes]) -> None:
+def test_lz4_unpack_inverts_compress(raw: list[bytes]) -> None:
     for name in NAMES:
         result = unpack(load(name), [lz4(item) for item in raw], list(map(len, raw)))
         assert result == (len(raw), raw)
@@ -91,17 +91,17 @@ def test_what_was_packed_is_unpacked(raw: list[bytes]) -> None:
         b"\x10a\x01\x00",  # no last literals
     ],
 )
-def test_a_corrupt_block_ends_it(kernel: Kernel, block: bytes) -> None:
+def test_corrupt_lz4_block_ends_unpacking(kernel: Kernel, block: bytes) -> None:
     good = lz4(b"good")
     assert unpack(kernel, [good, block, good], [4, 50, 4]) == (1, [b"good"])
 
 
-def test_another_size_than_was_told(kernel: Kernel) -> None:
+def test_wrong_unpacked_size_is_refused(kernel: Kernel) -> None:
     for size in (0, 299, 301):
         assert unpack(kernel, [lz4(b"abc" * 100)], [size])[0] == 0
 
 
-def test_places_outside_are_refused(kernel: Kernel) -> None:
+def test_lz4_blocks_refuses_positions_outside_of_the_buffer(kernel: Kernel) -> None:
     block = lz4(b"abcd")
     complete = int64s(0), int64s(len(block))
     for location, size in ((-1, 4), (0, -1), (1, 4), (1 << 62, 1 << 62)):
@@ -117,13 +117,13 @@ def test_places_outside_are_refused(kernel: Kernel) -> None:
 
 @BOTH
 @given(st.binary(max_size=60), st.integers(0, 80))
-def test_both_kernels_unpack_any_bytes_alike(block: bytes, size: int) -> None:
+def test_kernels_unpack_any_bytes_alike(block: bytes, size: int) -> None:
     assert unpack(load("c"), [block], [size]) == unpack(load("python"), [block], [size])
 
 
 @BOTH
 @given(TEXTS.map(b"".join), st.data())
-def test_both_kernels_unpack_damage_alike(raw: bytes, data: st.DataObject) -> None:
+def test_kernels_unpack_damaged_blocks_alike(raw: bytes, data: st.DataObject) -> None:
     block = bytearray(lz4(raw))
     block[data.draw(st.integers(0, len(block) - 1))] = data.draw(st.integers(0, 255))
     sizes = [len(raw) + data.draw(st.integers(0, 3))]
@@ -187,7 +187,7 @@ def test_entries_of_blocks(kernel: Kernel) -> None:
     assert result[4][0] == [0, 4, 12, 3, 5 << 8 | VALUE]
 
 
-def test_plain_is_what_has_values_of_different_keys(kernel: Kernel) -> None:
+def test_plain_flag_needs_values_of_different_keys(kernel: Kernel) -> None:
     second = (b"key2", 9, VALUE, b"")
     assert find(kernel, [data_block(ONE, second)])[1]
     assert not find(kernel, [data_block(ONE, TWO)])[1]
@@ -197,13 +197,13 @@ def test_plain_is_what_has_values_of_different_keys(kernel: Kernel) -> None:
     assert find(kernel, [])[:2] == (MORE, True)
 
 
-def test_keys_of_which_one_begins_the_other(kernel: Kernel) -> None:
+def test_keys_that_are_prefixes_of_each_other(kernel: Kernel) -> None:
     entries = [(b"", 2, VALUE, b""), (b"\0", 1, VALUE, b""), (b"\0\0", 3, VALUE, b"x")]
     for shared in (True, False):
         assert keys_and_values(find(kernel, [data_block(*entries, shared=shared)])) == entries
 
 
-def test_it_goes_on_where_there_was_no_room(kernel: Kernel) -> None:
+def test_entries_resume_after_a_full_buffer(kernel: Kernel) -> None:
     blocks = [data_block(ONE, TWO), data_block(THREE)]
     status, _, location, out, rows = find(kernel, blocks, room=1)
     assert (status, len(rows), location[2]) == (FULL, 1, 0)
@@ -218,7 +218,7 @@ def test_it_goes_on_where_there_was_no_room(kernel: Kernel) -> None:
 HASHED = struct.pack("<II", 0, 1 << 31 | 1)
 
 
-def test_a_hash_index_lies_behind_the_restarts(kernel: Kernel) -> None:
+def test_hash_index_after_the_restarts_is_skipped(kernel: Kernel) -> None:
     plain = data_block(ONE, TWO)
     hashed = plain[:-4] + b"\xff" * 7 + struct.pack("<H", 7) + HASHED[4:]
     assert keys_and_values(find(kernel, [hashed])) == [ONE, TWO]
@@ -241,7 +241,7 @@ def test_a_hash_index_lies_behind_the_restarts(kernel: Kernel) -> None:
         struct.pack("<HI", 0, 1 << 31 | 1),
     ],
 )
-def test_a_block_without_room_for_its_restarts(kernel: Kernel, block: bytes) -> None:
+def test_block_too_short_for_its_restarts(kernel: Kernel, block: bytes) -> None:
     assert find(kernel, [data_block(ONE), block])[:3] == (BAD_BLOCK, True, [1, 0, 0])
 
 
@@ -262,26 +262,26 @@ KEY = internal_key(b"key1", 4, VALUE)
         varint(0) + varint(12) + varint(0) + KEY[:11] + b"\x80",  # a sequence number of 56 bits
     ],
 )
-def test_an_entry_with_impossible_lengths(kernel: Kernel, entry: bytes) -> None:
+def test_entry_with_impossible_lengths_is_refused(kernel: Kernel, entry: bytes) -> None:
     block = entry + struct.pack("<II", 0, 1)
     assert find(kernel, [data_block(ONE), block])[0] == BAD_ENTRY
     location = find(kernel, [data_block(ONE), block])[2]
     assert location == [1, 0, 0]
 
 
-def test_an_entry_that_is_not_above_the_one_before(kernel: Kernel) -> None:
+def test_entries_must_ascend(kernel: Kernel) -> None:
     for second in (ONE, (b"key1", 6, VALUE, b""), (b"key0", 9, VALUE, b""), (b"", 9, VALUE, b"")):
         assert find(kernel, [data_block(ONE, second)])[0] == BAD_ORDER
         assert find(kernel, [data_block(ONE), data_block(second)])[0] == BAD_ORDER
 
 
-def test_a_key_or_value_above_the_limit(kernel: Kernel) -> None:
+def test_key_or_value_above_the_limit_is_refused(kernel: Kernel) -> None:
     assert find(kernel, [data_block(ONE)], limit=4)[0] == MORE
     assert find(kernel, [data_block(ONE)], limit=3)[0] == OVER_LIMIT
     assert find(kernel, [data_block((b"k", 1, VALUE, b"four"))], limit=3)[0] == OVER_LIMIT
 
 
-def test_arguments_outside_are_refused(kernel: Kernel) -> None:
+def test_table_entries_refuses_wrong_arguments(kernel: Kernel) -> None:
     for state in ((-1, 0), (0, -1)):
         with pytest.raises(ValueError, match="outside"):
             find(kernel, [data_block(ONE)], state=state)
@@ -308,7 +308,7 @@ ENTRIES = st.lists(
 
 @BOTH
 @given(st.lists(ENTRIES, max_size=3), st.data())
-def test_both_kernels_find_the_same(
+def test_kernels_find_entries_alike(
     entries: list[list[tuple[bytes, int, int, bytes]]], data: st.DataObject
 ) -> None:
     blocks = [bytearray(data_block(*entry)) for entry in entries]
@@ -329,7 +329,7 @@ def test_both_kernels_find_the_same(
 
 @BOTH
 @given(st.binary(max_size=80))
-def test_both_kernels_take_any_bytes(block: bytes) -> None:
+def test_kernels_find_entries_of_any_bytes_alike(block: bytes) -> None:
     assert find(load("c"), [block]) == find(load("python"), [block])
     complete = block + struct.pack("<II", 0, 1)
     assert find(load("c"), [complete]) == find(load("python"), [complete])

@@ -56,7 +56,7 @@ def zigzag(value: int) -> bytes:
     return varint(value * 2 if value >= 0 else -value * 2 - 1)
 
 
-def test_handles_of_plain_values(kernel: Kernel) -> None:
+def test_index_handles_of_plain_values(kernel: Kernel) -> None:
     data = entry(0, b"abc", handle(0, 500)) + entry(2, b"x", handle(505, 300))
     assert handles(kernel, data) == (True, [(0, 500), (505, 300)])
     assert handles(kernel, b"") == (True, [])
@@ -64,7 +64,7 @@ def test_handles_of_plain_values(kernel: Kernel) -> None:
     assert handles(kernel, longer) == (True, [(7, 500)])
 
 
-def test_handles_that_follow_one_another(kernel: Kernel) -> None:
+def test_index_handles_of_delta_encoded_values(kernel: Kernel) -> None:
     data = (
         entry(0, b"abc", handle(10, 500), delta=True)
         + entry(1, b"x", zigzag(-200), delta=True)
@@ -75,7 +75,7 @@ def test_handles_that_follow_one_another(kernel: Kernel) -> None:
     assert handles(kernel, data, delta=True) == (True, result)
 
 
-def test_first_keys_are_skipped(kernel: Kernel) -> None:
+def test_index_first_keys_are_skipped(kernel: Kernel) -> None:
     first = varint(3) + b"key"
     data = entry(0, b"a", handle(0, 9) + first) + entry(0, b"b", handle(14, 9) + first)
     assert handles(kernel, data, first_keys=True) == (True, [(0, 9), (14, 9)])
@@ -99,13 +99,13 @@ def test_first_keys_are_skipped(kernel: Kernel) -> None:
         b"\0" + b"\xff" * 9 + b"\x02" + b"\0",  # more than 64 bits
     ],
 )
-def test_impossible_lengths(kernel: Kernel, bad: bytes) -> None:
+def test_index_entries_with_impossible_lengths(kernel: Kernel, bad: bytes) -> None:
     good = entry(0, b"abc", handle(0, 500))
     assert handles(kernel, good + bad) == (False, [(0, 500)])
 
 
 @pytest.mark.parametrize("options", [-501, 1 << 61, -(1 << 63), (1 << 63) - 1])
-def test_sizes_that_leave_their_range(kernel: Kernel, options: int) -> None:
+def test_index_sizes_out_of_range(kernel: Kernel, options: int) -> None:
     data = entry(0, b"abc", handle(0, 500), delta=True) + entry(
         1, b"x", zigzag(options), delta=True
     )
@@ -115,13 +115,13 @@ def test_sizes_that_leave_their_range(kernel: Kernel, options: int) -> None:
     assert handles(kernel, data, delta=True) == (False, [(MOST, MOST)])
 
 
-def test_there_may_be_no_room(kernel: Kernel) -> None:
+def test_index_handles_stop_when_the_room_is_full(kernel: Kernel) -> None:
     data = entry(0, b"a", handle(0, 9)) * 3
     assert handles(kernel, data, room=2) == (False, [(0, 9), (0, 9)])
     assert handles(kernel, data, room=3)[0]
 
 
-def test_arguments_are_checked(kernel: Kernel) -> None:
+def test_index_handles_refuses_wrong_arguments(kernel: Kernel) -> None:
     with pytest.raises(ValueError, match="the trailer lies outside of 0 to 64 bytes"):
         handles(kernel, b"", trailer=-1)
     with pytest.raises(ValueError, match="length"):
@@ -139,6 +139,6 @@ PARTS = st.sampled_from(
     st.booleans(),
     st.booleans(),
 )
-def test_both_kernels_take_any_bytes_alike(data: bytes, delta: bool, first_keys: bool) -> None:
+def test_kernels_read_index_handles_alike(data: bytes, delta: bool, first_keys: bool) -> None:
     result = handles(load("c"), data, delta=delta, first_keys=first_keys)
     assert result == handles(load("python"), data, delta=delta, first_keys=first_keys)

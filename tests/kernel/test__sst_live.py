@@ -80,7 +80,7 @@ def live(kernel: Kernel, *runs: Run, ranges: tuple[Range, ...] = ()) -> list[lis
     return list(result)
 
 
-def test_the_newest_entry_decides(kernel: Kernel) -> None:
+def test_newest_entry_decides(kernel: Kernel) -> None:
     old = [(b"a", 1, PUT), (b"b", 2, PUT), (b"c", 3, PUT), (b"d", 4, PUT)]
     new = [(b"b", 7, PUT), (b"c", 6, DELETION), (b"d", 5, SINGLE)]
     assert live(kernel, old, new) == [[0], [4]]
@@ -89,7 +89,7 @@ def test_the_newest_entry_decides(kernel: Kernel) -> None:
     assert live(kernel) == []
 
 
-def test_operands_are_applied_from_the_newest_base_upward(kernel: Kernel) -> None:
+def test_merge_operands_apply_to_the_newest_base(kernel: Kernel) -> None:
     run = [(b"a", 9, MERGE), (b"a", 8, MERGE), (b"a", 7, PUT), (b"a", 6, MERGE), (b"b", 1, MERGE)]
     assert live(kernel, run) == [[2, 1, 0], [4]]
     deleted = [(b"a", 9, MERGE), (b"a", 8, DELETION), (b"a", 7, PUT)]
@@ -97,7 +97,7 @@ def test_operands_are_applied_from_the_newest_base_upward(kernel: Kernel) -> Non
     assert live(kernel, [(b"a", 9, MERGE)], [(b"a", 2, PUT)], [(b"a", 5, MERGE)]) == [[1, 2, 0]]
 
 
-def test_ranges_delete_what_is_older(kernel: Kernel) -> None:
+def test_range_deletions_remove_older_entries(kernel: Kernel) -> None:
     run = [(b"a", 5, PUT), (b"b", 5, PUT), (b"b", 4, PUT), (b"c", 3, PUT), (b"d", 2, PUT)]
     assert live(kernel, run, ranges=((b"b", b"d", 4),)) == [[0], [1], [4]]
     assert live(kernel, run, ranges=((b"b", b"c", 6), (b"c", b"e", 3))) == [[0], [3]]
@@ -105,14 +105,14 @@ def test_ranges_delete_what_is_older(kernel: Kernel) -> None:
     assert live(kernel, operands, ranges=((b"a", b"c", 7),)) == [[0]]
 
 
-def test_it_goes_on_with_the_range_where_it_was(kernel: Kernel) -> None:
+def test_range_position_is_kept_between_calls(kernel: Kernel) -> None:
     ranges: list[Range] = [(b"a", b"b", 9), (b"c", b"d", 9), (b"e", b"f", 9)]
     assert call(kernel, [[(b"c", 1, PUT)]], ranges)[1:3] == ([1, 0], [])
     assert call(kernel, [[(b"c", 1, PUT)]], ranges, first=2)[1:3] == ([2, 0], [[0]])
     assert call(kernel, [[(b"z", 1, PUT)]], ranges)[1:3] == ([3, 0], [[0]])
 
 
-def test_one_sequence_number_of_a_key_twice(kernel: Kernel) -> None:
+def test_duplicate_sequence_number_is_refused(kernel: Kernel) -> None:
     status, state, result, _ = call(
         kernel, [[(b"a", 1, PUT), (b"b", 1, PUT)], [(b"b", 1, MERGE)]], []
     )
@@ -120,14 +120,14 @@ def test_one_sequence_number_of_a_key_twice(kernel: Kernel) -> None:
     assert state[1] == 1  # the one with the lower type comes second
 
 
-def test_there_may_be_no_room(kernel: Kernel) -> None:
+def test_table_live_stops_when_the_room_is_full(kernel: Kernel) -> None:
     run = [(b"a", 2, MERGE), (b"a", 1, PUT), (b"b", 1, PUT)]
     assert call(kernel, [run], [], room=(3, 2))[0] == MORE
     assert call(kernel, [run], [], room=(2, 2))[0] == FULL
     assert call(kernel, [run], [], room=(3, 1))[0] == FULL
 
 
-def test_arguments_are_checked(kernel: Kernel) -> None:
+def test_table_live_refuses_wrong_arguments(kernel: Kernel) -> None:
     nothing, key = spans([]), spans([b"a"])
     first, two = int64s(1), int64s(0, 0)
 
@@ -170,7 +170,7 @@ ENTRIES = st.lists(
     st.sampled_from([(99, 99), (2, 99), (99, 1)]),
     st.integers(0, 5),
 )
-def test_both_kernels_decide_alike(
+def test_kernels_find_live_entries_alike(
     runs: list[Run], sequences: list[int], room: tuple[int, int], first: int
 ) -> None:
     ordered = [sorted(run, key=lambda item: (item[0], -item[1], -item[2])) for run in runs]
@@ -184,6 +184,6 @@ def test_both_kernels_decide_alike(
 @given(
     st.lists(ENTRIES, max_size=3), st.lists(st.tuples(KEYS, KEYS, st.integers(0, 9)), max_size=3)
 )
-def test_runs_and_ranges_in_any_order_crash_neither(runs: list[Run], ranges: list[Range]) -> None:
+def test_unordered_runs_and_ranges_do_not_crash(runs: list[Run], ranges: list[Range]) -> None:
     for name in NAMES:
         call(load(name), runs, ranges)

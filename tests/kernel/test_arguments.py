@@ -84,12 +84,12 @@ def copied(arguments: tuple[Any, ...]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_what_is_sound_is_done(kernel: Kernel, name: str) -> None:
+def test_functions_accept_valid_arguments(kernel: Kernel, name: str) -> None:
     getattr(kernel, name)(*copied(SOUND[name]))
 
 
 @pytest.mark.parametrize(("name", "at"), CALLS)
-def test_no_argument_of_another_kind_is_taken(kernel: Kernel, name: str, at: int) -> None:
+def test_functions_refuse_arguments_of_another_kind(kernel: Kernel, name: str, at: int) -> None:
     for kind, wrong in WRONG.items():
         arguments = copied(SOUND[name])
         if kind in of_bytes(arguments[at]):
@@ -102,7 +102,7 @@ def test_no_argument_of_another_kind_is_taken(kernel: Kernel, name: str, at: int
 
 
 @pytest.mark.parametrize(("name", "at"), CALLS)
-def test_no_array_of_another_length_is_taken(kernel: Kernel, name: str, at: int) -> None:
+def test_functions_refuse_arrays_of_another_length(kernel: Kernel, name: str, at: int) -> None:
     sound = SOUND[name][at]
     if not isinstance(sound, np.ndarray) or name == "scan":
         return  # scan takes as many spans as there is room for
@@ -134,14 +134,14 @@ def _may_be_longer(name: str, at: int) -> bool:
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_there_are_so_many_arguments(kernel: Kernel, name: str) -> None:
+def test_functions_refuse_a_wrong_number_of_arguments(kernel: Kernel, name: str) -> None:
     for arguments in ((), SOUND[name][:-1], (*SOUND[name], 1)):
         with pytest.raises(TypeError):
             getattr(kernel, name)(*arguments)
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "text", 1.5, [b"key"]])
-def test_an_interner_takes_bytes_and_arrays(kernel: Kernel, wrong: Any) -> None:
+def test_interner_refuses_arguments_of_another_kind(kernel: Kernel, wrong: Any) -> None:
     interner = kernel.Interner()
     interner.intern(*SPANS, int64s(0, 0))
     sound = (*SPANS, int64s(0, 0))

@@ -90,12 +90,12 @@ def test_scan_leaves_what_follows_the_end_mark(kernel: Kernel) -> None:
     assert scan(kernel, encode.END + PUT) == (END, 4, [])
 
 
-def test_a_global_aggregate_has_an_empty_key(kernel: Kernel) -> None:
+def test_scan_reads_an_empty_key(kernel: Kernel) -> None:
     assert scan(kernel, encode.record(b"", b"")) == (MORE, 8, [[4, 0, 8, 0]])
 
 
 @pytest.mark.parametrize("cut", range(len(PUT)))
-def test_scan_stops_before_a_record_that_is_cut(kernel: Kernel, cut: int) -> None:
+def test_scan_stops_before_a_cut_record(kernel: Kernel, cut: int) -> None:
     status, stop, result = scan(kernel, PUT + PUT[:cut])
     assert (status, stop, len(result)) == (MORE, len(PUT), 1)
 
@@ -112,7 +112,7 @@ def test_scan_reports_an_impossible_key_length(kernel: Kernel, length: int) -> N
 
 
 @pytest.mark.parametrize("length", [-1, -2, -(1 << 31)])
-def test_every_negative_value_length_is_a_removal(kernel: Kernel, length: int) -> None:
+def test_negative_value_length_is_a_removal(kernel: Kernel, length: int) -> None:
     data = struct.pack(">i", 1) + b"k" + struct.pack(">i", length)
     assert scan(kernel, data) == (MORE, 9, [[4, 1, 9, -1]])
 
@@ -144,7 +144,7 @@ def test_scan_finds_records_by_kind(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(PUT) + 1))
-def test_scan_stops_before_a_record_of_a_kind_that_is_cut(kernel: Kernel, cut: int) -> None:
+def test_scan_with_kinds_stops_before_a_cut_record(kernel: Kernel, cut: int) -> None:
     first = b"\x01" + PUT
     status, stop, result, kinds = scan_kinds(kernel, first + (b"\x11" + PUT)[:cut])
     assert (status, stop, len(result), kinds) == (MORE, len(first), 1, [KIND_PUT])
@@ -153,12 +153,12 @@ def test_scan_stops_before_a_record_of_a_kind_that_is_cut(kernel: Kernel, cut: i
 @pytest.mark.parametrize(
     "record", [b"\x02" + PUT, b"\xff" + PUT, b"\x01" + REMOVAL, b"\x11" + REMOVAL, b"\x10" + PUT]
 )
-def test_scan_reports_a_kind_that_cannot_be(kernel: Kernel, record: bytes) -> None:
+def test_scan_reports_an_unknown_kind(kernel: Kernel, record: bytes) -> None:
     data = b"\x01" + PUT + record
     assert scan_kinds(kernel, data)[:2] == (BAD_KIND, len(PUT) + 1)
 
 
-def test_scan_reports_lengths_behind_a_kind(kernel: Kernel) -> None:
+def test_scan_with_kinds_reports_impossible_lengths(kernel: Kernel) -> None:
     for length in (-1, -2):
         assert scan_kinds(kernel, b"\x01" + struct.pack(">i", length))[:2] == (BAD_KEY_LENGTH, 1)
     assert scan_kinds(kernel, b"\x01" + struct.pack(">i", 9), limit=8)[:2] == (OVER_LIMIT, 1)
@@ -177,7 +177,7 @@ def test_scan_refuses_a_start_outside(kernel: Kernel, start: int) -> None:
         scan(kernel, b"1234", start=start)
 
 
-def test_arrays_of_another_kind_are_refused(kernel: Kernel) -> None:
+def test_scan_refuses_arrays_of_another_kind(kernel: Kernel) -> None:
     for array in (np.zeros(8, np.int32), np.zeros(8, np.float64)):
         with pytest.raises(TypeError):
             kernel.scan(b"", 0, array, LIMIT)
@@ -205,21 +205,21 @@ def test_hash_is_xxh64(kernel: Kernel) -> None:
     assert hashes(kernel, [b""]) == [0xEF46DB3751D8E999]  # from the specification of xxHash
 
 
-def test_skipped_bytes_do_not_count(kernel: Kernel) -> None:
+def test_hash64_ignores_skipped_bytes(kernel: Kernel) -> None:
     first, second = hashes(kernel, [b"ab" + b"1" * 8 + b"cd", b"ab" + b"2" * 8 + b"cd"], skip=2)
     assert first == second
     assert first == xxhash.xxh64_intdigest(b"cd", xxhash.xxh64_intdigest(b"ab"))
     assert first != hashes(kernel, [b"ab" + b"1" * 8 + b"ce"], skip=2)[0]
 
 
-def test_a_span_without_the_skipped_bytes_is_hashed_whole(kernel: Kernel) -> None:
+def test_hash64_of_spans_without_the_skipped_bytes(kernel: Kernel) -> None:
     part = b"0123456789"
     for skip in (3, 100, (1 << 63) - 1, -5):
         assert hashes(kernel, [part], skip) == [xxhash.xxh64_intdigest(part)]
     assert hashes(kernel, [part], 2) != [xxhash.xxh64_intdigest(part)]
 
 
-def test_gather_concatenates(kernel: Kernel) -> None:
+def test_gather_concatenates_spans(kernel: Kernel) -> None:
     assert kernel.gather(b"abcdef", int64s(4, 0, 6), int64s(2, 3, 0)) == b"efabc"
     assert kernel.gather(b"", int64s(), int64s()) == b""
     assert kernel.gather(memoryview(b"xabc")[1:], int64s(1), int64s(2)) == b"bc"
@@ -264,7 +264,7 @@ def intern(interner: Any, parts: list[bytes]) -> list[int]:
     return out.tolist()
 
 
-def test_numbers_are_given_in_order_of_first_appearance(kernel: Kernel) -> None:
+def test_interner_numbers_keys_by_first_appearance(kernel: Kernel) -> None:
     interner = kernel.Interner()
     assert intern(interner, [b"b", b"a", b"b", b"", b"a"]) == [0, 1, 0, 2, 1]
     assert intern(interner, [b"", b"c", b"b"]) == [2, 3, 0]
@@ -272,13 +272,13 @@ def test_numbers_are_given_in_order_of_first_appearance(kernel: Kernel) -> None:
     assert [interner.find(key) for key in (b"b", b"a", b"", b"c", b"bb")] == [0, 1, 2, 3, -1]
 
 
-def test_an_empty_interner_has_nothing(kernel: Kernel) -> None:
+def test_empty_interner_has_no_keys(kernel: Kernel) -> None:
     interner = kernel.Interner()
     assert (len(interner), interner.find(b"")) == (0, -1)
     assert interner.gather(int64s(), np.full(1, 7, np.int64)) == b""
 
 
-def test_keys_come_back(kernel: Kernel) -> None:
+def test_interner_returns_keys_by_number(kernel: Kernel) -> None:
     keys = [b"x" * i for i in range(40)]
     interner = kernel.Interner()
     intern(interner, keys)
@@ -287,7 +287,7 @@ def test_keys_come_back(kernel: Kernel) -> None:
     assert offsets.tolist() == [0, 3, 3, 5]
 
 
-def test_keys_of_which_only_hashes_are_kept(kernel: Kernel) -> None:
+def test_hashed_interner_keeps_no_key_bytes(kernel: Kernel) -> None:
     """The same numbers, whatever the lengths; but nobody gets the bytes."""
     keys = [bytes([i % 251]) * i for i in range(1500)]
     interner = kernel.Interner(hashed=True)
@@ -300,21 +300,21 @@ def test_keys_of_which_only_hashes_are_kept(kernel: Kernel) -> None:
 
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
-def test_hashes_take_the_same_memory_for_keys_of_any_length() -> None:
+def test_hashed_interner_memory_is_independent_of_key_length() -> None:
     interner = load("c").Interner(hashed=True)
     intern(interner, [b"%d" % i * 20 for i in range(60_000)])
     assert interner.nbytes < 60_000 * (4 + 36)
 
 
 @pytest.mark.parametrize("number", [-1, 2, 1 << 40, -(1 << 63)])
-def test_a_number_that_was_never_given_is_refused(kernel: Kernel, number: int) -> None:
+def test_interner_refuses_unknown_numbers(kernel: Kernel, number: int) -> None:
     interner = kernel.Interner()
     intern(interner, [b"a", b"b"])
     with pytest.raises(ValueError, match="never given"):
         interner.gather(int64s(0, number), np.zeros(3, np.int64))
 
 
-def test_many_keys_and_long_ones(kernel: Kernel) -> None:
+def test_interner_with_many_and_long_keys(kernel: Kernel) -> None:
     """Beyond the first tables, one chunk of bytes; and keys longer than a chunk."""
     keys = [b"%d" % i for i in range(40_000)]
     keys[100:100] = [b"L" * (3 << 20), b"M" * 300_000]
@@ -335,7 +335,7 @@ ALIKE, KEY_SIZES, OTHERS = (
 
 
 @pytest.mark.parametrize(("alike", "size", "second"), crossed(ALIKE, KEY_SIZES, OTHERS))
-def test_keys_of_one_size_and_then_another(
+def test_interner_with_keys_of_one_size_then_others(
     kernel: Kernel, alike: int, size: int, second: bytes
 ) -> None:
     first = list(
@@ -352,7 +352,7 @@ def test_keys_of_one_size_and_then_another(
 
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
-def test_keys_of_one_size_take_little_but_their_bytes() -> None:
+def test_interner_memory_of_keys_of_one_size() -> None:
     """Twice their bytes where room was just doubled, and at most 22 for finding each."""
     keys = [i.to_bytes(24, "big") for i in range(100_000)]
     interner = load("c").Interner()
@@ -363,7 +363,7 @@ def test_keys_of_one_size_take_little_but_their_bytes() -> None:
     assert interner.nbytes > alike
 
 
-def test_the_second_thread_is_refused(kernel: Kernel) -> None:
+def test_interner_refuses_a_second_thread(kernel: Kernel) -> None:
     """Two threads that intern at once: numbers stay dense, or the second gets an error."""
     interner = kernel.Interner()
     parts = [b"%d" % i for i in range(30_000)]
@@ -393,7 +393,7 @@ framed = st.lists(st.tuples(st.binary(max_size=12), st.none() | st.binary(max_si
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
 @given(st.binary(max_size=60) | framed, st.integers(0, 60), st.integers(0, 5), st.integers(0, 40))
-def test_scan_is_the_same_in_both(data: bytes, start: int, room: int, limit: int) -> None:
+def test_kernels_scan_alike(data: bytes, start: int, room: int, limit: int) -> None:
     start = min(start, len(data))
     expected = scan(load("python"), data, start=start, room=room, limit=limit)
     assert scan(load("c"), data, start=start, room=room, limit=limit) == expected
@@ -409,7 +409,7 @@ of_kinds = st.lists(st.tuples(st.sampled_from(b"\x00\x01\x10\x11"), st.binary(ma
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
 @given(st.binary(max_size=60) | of_kinds, st.integers(0, 60), st.integers(0, 5), st.integers(0, 40))
-def test_scan_of_kinds_is_the_same_in_both(data: bytes, start: int, room: int, limit: int) -> None:
+def test_kernels_scan_kinds_alike(data: bytes, start: int, room: int, limit: int) -> None:
     start = min(start, len(data))
     expected = scan_kinds(load("python"), data, start=start, room=room, limit=limit)
     assert scan_kinds(load("c"), data, start=start, room=room, limit=limit) == expected
@@ -417,7 +417,7 @@ def test_scan_of_kinds_is_the_same_in_both(data: bytes, start: int, room: int, l
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
 @given(st.lists(st.binary(max_size=90), max_size=20), st.integers(-1, 80))
-def test_the_rest_is_the_same_in_both(parts: list[bytes], skip: int) -> None:
+def test_kernels_hash_gather_and_intern_alike(parts: list[bytes], skip: int) -> None:
     python, c = load("python"), load("c")
     assert hashes(c, parts, skip) == hashes(python, parts, skip)
     assert c.gather(*spans_of(parts)) == python.gather(*spans_of(parts))
@@ -429,12 +429,12 @@ def test_the_rest_is_the_same_in_both(parts: list[bytes], skip: int) -> None:
 # --- choice ----------------------------------------------------------------------------------
 
 
-def test_an_unknown_kernel_is_an_error() -> None:
+def test_unknown_kernel_is_refused() -> None:
     with pytest.raises(EngineError, match="'rust', expected 'c' or 'python'"):
         load("rust")
 
 
-def test_asked_for_and_absent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_c_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.import_module
 
     def absent(name: str) -> ModuleType:
@@ -448,13 +448,13 @@ def test_asked_for_and_absent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
     assert cast("Any", load("")) is _kernel_py
 
 
-def test_constants_agree() -> None:
+def test_kernel_constants_agree() -> None:
     constants = ("MORE", "FULL", "END", "BAD_KEY_LENGTH", "OVER_LIMIT", "SPAN")
     for constant in constants if "c" in NAMES else ():
         assert getattr(load("c"), constant) == getattr(layout, constant)
 
 
-def test_the_slow_kernel_says_why_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_kernel_text_names_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     assert "was not built when this package was installed" in slow_kernel_text()
     monkeypatch.setenv(ENVIRONMENT, "python")

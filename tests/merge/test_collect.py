@@ -43,7 +43,7 @@ def version(partition: int, at: int, rows: int, operator: int = 0) -> Seen:
     return seen(VersionFacts(stores=1, rows=rows), partition, at, operator)
 
 
-def test_versions_are_kept_by_store_and_summed_over_partitions() -> None:
+def test_version_facts_are_summed_over_partitions_of_a_store() -> None:
     result = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
     for order in permutations(result):
         facts = collected(*order)
@@ -55,13 +55,13 @@ def test_versions_are_kept_by_store_and_summed_over_partitions() -> None:
         assert list(facts.by_store(4)) == [NAME]
 
 
-def test_a_problem_is_the_same_problem_again() -> None:
+def test_collected_problem_equals_the_original() -> None:
     store_id = StoreId(0, "default", 1)
     expected = [Problem("truncated", "got 1", "/c/2.delta", 7, store_id, 2)]
     assert collected(ReadProblem.observe(expected[0], store_id, 4)).problems == expected
 
 
-def test_problems_come_in_order_of_their_place() -> None:
+def test_problems_are_ordered_by_partition_path_and_offset() -> None:
     places = [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
     bad = [seen(ReadProblem("truncated", "m", path, offset), part) for part, path, offset in places]
     for order in permutations(bad):
@@ -69,7 +69,7 @@ def test_problems_come_in_order_of_their_place() -> None:
         assert [(p.store and p.store.partition_id, p.path, p.offset) for p in problems] == places
 
 
-def test_rows_that_have_found_a_partner_add_up() -> None:
+def test_matched_rows_add_over_partitions() -> None:
     result = [seen(MatchedRows(n, 10 * n), n) for n in range(3)]
     result.append(seen(MatchedRows(7), operator=1))
     for order in permutations(result):
@@ -79,7 +79,7 @@ def test_rows_that_have_found_a_partner_add_up() -> None:
         }
 
 
-def test_what_fields_take_adds_up_by_side() -> None:
+def test_field_sizes_add_by_row_part() -> None:
     parts = [RowBytes(n, 8 * n, (FieldBytes(0, 8 * n, n, 7), FieldBytes(n)), 3) for n in (1, 2, 4)]
     result = [seen(FieldSizes(RowPart.VALUE, part), n) for n, part in enumerate(parts)]
     result.append(seen(FieldSizes(RowPart.KEY, RowBytes(5))))
@@ -90,7 +90,7 @@ def test_what_fields_take_adds_up_by_side() -> None:
         }
 
 
-def test_the_oldest_event_time_of_any_partition_counts_version_by_version() -> None:
+def test_oldest_event_time_of_all_partitions_by_version() -> None:
     result = [seen(OldestEventTime(ms), n, v) for n, (v, ms) in enumerate([(3, 9), (3, 5), (4, 7)])]
     for order in permutations(result):
         assert collected(*order).retention == {NAME: {3: 5, 4: 7}}
@@ -141,7 +141,7 @@ def clocks(result: Iterable[Observed[Any]]) -> set[TimeoutKind]:
         ([against(0, EVENT, operator=1)], set(), {EVENT, PROCESSING}),
     ],
 )
-def test_one_clock_is_kept_that_no_partition_has_proof_against(
+def test_clock_without_contradiction_is_kept(
     display: list[Seen], remaining: set[TimeoutKind], undecided: set[TimeoutKind]
 ) -> None:
     result = [*UNSURE, *display]
@@ -153,7 +153,7 @@ def test_one_clock_is_kept_that_no_partition_has_proof_against(
         assert [clocks(item) for item in open_] == [undecided] * 2
 
 
-def test_timers_without_leftovers_leave_nothing_undecided() -> None:
+def test_contradictory_clocks_without_leftovers_leave_nothing_undecided() -> None:
     facts = collected(against(0, EVENT), against(1, PROCESSING))
     assert (facts.undecided, facts.leftovers, facts.totals) == ([], [], [])
     assert facts.resolution.clock_of(NAME, 4).kind is None
@@ -164,7 +164,7 @@ def test_leftovers_of_a_watermark_need_no_clock() -> None:
     assert (len(facts.leftovers), len(facts.totals), facts.undecided) == (1, 1, [])
 
 
-def test_stores_are_decided_apart() -> None:
+def test_clock_is_decided_per_store() -> None:
     second = [*leftovers(0, EVENT, operator=1), against(0, PROCESSING, operator=1)]
     facts = collected(*UNSURE, *second)
     assert {item.store.name for item in facts.undecided} == {NAME}
@@ -172,14 +172,14 @@ def test_stores_are_decided_apart() -> None:
 
 
 @pytest.mark.parametrize("kinds", [(EVENT,), (EVENT, PROCESSING)])
-def test_a_clock_is_given_if_no_other_was_followed(kinds: tuple[TimeoutKind, ...]) -> None:
+def test_user_clock_is_set_if_only_one_clock_was_tracked(kinds: tuple[TimeoutKind, ...]) -> None:
     calls = [seen(CallsByClock(kind, TimerCalls(armed_by_data=1))) for kind in kinds]
     facts = collected(*calls, against(0, EVENT))
     assert facts.resolution.user_clock == (EVENT if len(kinds) == 1 else None)
     assert facts.calls[NAME, EVENT].armed_by_data == 1
 
 
-def test_the_habits_of_all_partitions_count_together() -> None:
+def test_timer_calls_of_partitions_add_to_habits() -> None:
     timer_calls = TimerCalls(armed_by_data=10, timeout_kept=3)
     result = [seen(CallsByClock(EVENT, timer_calls), number) for number in (0, 1)]
     assert collected(result[0]).resolution.habits == frozenset()
@@ -187,7 +187,7 @@ def test_the_habits_of_all_partitions_count_together() -> None:
     assert collected(*result).resolution.habits >= expected
 
 
-def test_leftovers_come_oldest_first_then_largest_then_by_place_and_key() -> None:
+def test_leftovers_are_ordered_by_age_size_partition_and_key() -> None:
     def one(since: int, size: int, partition: int, key: bytes) -> Observed[Leftover]:
         result = leftovers(partition, None)[2]
         return replace(
@@ -201,7 +201,7 @@ def test_leftovers_come_oldest_first_then_largest_then_by_place_and_key() -> Non
         assert [leftover_order(item) for item in result] == [leftover_order(e) for e in expected]
 
 
-def test_what_the_tasks_of_a_checkpoint_emit_is_collected_whole(tmp_path: Path) -> None:
+def test_collect_keeps_all_facts_of_a_checkpoint(tmp_path: Path) -> None:
     result = observed_in(small_checkpoint(tmp_path))
     facts = collect(fact_batches(result))
     assert len(facts.versions) == len(facts_of_type(result, VersionFacts))

@@ -71,13 +71,15 @@ def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[s
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
-def test_reports_are_the_same(case: str, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_with_merged_facts_are_equal(
+    case: str, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = checkpoint_of(case)
     assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
-def test_so_are_those_of_facts_that_stay_in_the_process(
+def test_reports_with_facts_combined_in_the_process_are_equal(
     case: str, command: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(checkpoint_of(case))
@@ -87,7 +89,9 @@ def test_so_are_those_of_facts_that_stay_in_the_process(
 
 
 @pytest.mark.full
-def test_so_is_the_audit_of_every_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_of_every_fixture_with_combined_facts_is_equal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     paths = [str(path) for path in sorted(NEWEST.glob("*/checkpoint"))]
     apart = {path: text(api.audit(path)) for path in paths}
     monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
@@ -95,7 +99,7 @@ def test_so_is_the_audit_of_every_fixture(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("command", [api.audit, api.sharing])
-def test_so_are_those_of_what_cannot_be_read_and_is_looked_at_again(
+def test_reports_of_unreadable_files_with_merged_facts_are_equal(
     command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = copy_of("agg_append", tmp_path)
@@ -103,7 +107,7 @@ def test_so_are_those_of_what_cannot_be_read_and_is_looked_at_again(
     assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
 
 
-def test_partitions_are_kept_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_by_partition_with_merged_facts_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_append")
 
     def sharing(location: str) -> Report:
@@ -113,7 +117,7 @@ def test_partitions_are_kept_where_they_are_asked_for(monkeypatch: pytest.Monkey
         assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
 
 
-def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merging_reduces_the_number_of_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_append")
     _, (sample,) = merged(path, api.sizes, monkeypatch)
     run = Run.start(str(path), None)
@@ -121,7 +125,9 @@ def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("stored", [0, 1000])
-def test_merged_facts_may_be_merged_again(stored: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_combining_facts_twice_changes_nothing(
+    stored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("inspector.merge.combine.HELD", stored)
     run = Run.start(str(checkpoint_of("agg_append")), None)
     facts = list(run.map(run_tasks, run.tasks(Request())))

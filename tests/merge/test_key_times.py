@@ -181,7 +181,7 @@ USERS = [f"user-{user}" * (user + 1) for user in range(4)]
     stuck=st.sets(st.sampled_from(USERS)),
     skew=st.dictionaries(st.sampled_from(USERS), st.integers(1, 9 * SECOND), max_size=1),
 )
-def test_a_time_in_the_key_never_makes_a_leftover_and_falls_with_the_first_row_it_covers(
+def test_key_time_is_rejected_by_the_first_covered_row(
     history: list[list[Event]], stuck: set[str], skew: dict[str, int]
 ) -> None:
     sides = partitions(skew, stuck)
@@ -212,16 +212,14 @@ def checkpoint(root: Path, sides: list[list[Side]]) -> Path:
     return root
 
 
-def test_what_explains_that_nothing_is_left_is_the_time_in_the_key(tmp_path: Path) -> None:
+def test_key_time_is_accepted_if_no_covered_row_is_left(tmp_path: Path) -> None:
     facts = facts_of(checkpoint(tmp_path, partitions()))
     assert facts.key_times == {0: (0,)}
     assert listed(facts) == {}
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_a_row_of_either_side_that_is_there_though_covered_takes_it_back(
-    tmp_path: Path, side: int
-) -> None:
+def test_covered_row_of_either_side_rejects_the_key_time(tmp_path: Path, side: int) -> None:
     """A join on a copy of the event time: the copy carries no watermark, and nothing ever goes."""
     sides = partitions()
     sides[0][side].stuck = frozenset(USERS[:1])
@@ -231,14 +229,14 @@ def test_a_row_of_either_side_that_is_there_though_covered_takes_it_back(
     assert votes_on(facts, JOIN_ROW_STORES[1 - side]).covered == 0
 
 
-def test_a_row_of_another_partition_with_another_time_takes_it_back(tmp_path: Path) -> None:
+def test_row_with_another_event_time_rejects_the_key_time(tmp_path: Path) -> None:
     facts = facts_of(checkpoint(tmp_path, partitions({USERS[1]: 1})))
     assert (facts.key_times, listed(facts)) == ({}, {})
     assert [votes_on(facts, store).other for store in (LEFT, RIGHT)] == [2, 0]
     assert facts.sums(RowsTimedByKey)[StoreName(0, LEFT)].rows == 2
 
 
-def test_before_any_row_went_nothing_is_explained(tmp_path: Path) -> None:
+def test_key_time_needs_a_removed_row(tmp_path: Path) -> None:
     sides = partitions()
     write(tmp_path, simulate(HISTORY[:2], sides), sides)
     facts = facts_of(tmp_path)
@@ -246,7 +244,7 @@ def test_before_any_row_went_nothing_is_explained(tmp_path: Path) -> None:
     assert facts.key_times == {}
 
 
-def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> None:
+def test_late_removals_reject_the_key_time(tmp_path: Path) -> None:
     sides = partitions()
     logs = simulate([*HISTORY, []], sides)
     write(tmp_path, logs, sides)
@@ -274,7 +272,7 @@ def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> 
         ({"event_time_fields": ["key.field0"], "join_retention": ["left=5s"]}, [LEFT, RIGHT]),
     ],
 )
-def test_what_the_user_says_of_a_side_counts(
+def test_user_rules_of_join_sides_decide_leftovers(
     tmp_path: Path, rule: dict[str, list[str]], remaining: list[str]
 ) -> None:
     root = checkpoint(tmp_path, partitions(stuck=USERS[:1]))
@@ -282,7 +280,7 @@ def test_what_the_user_says_of_a_side_counts(
     assert [store for store, _ in result] == remaining
 
 
-def test_below_another_join_nothing_is_explained_since_spark_3_5(tmp_path: Path) -> None:
+def test_join_below_another_join_has_no_key_time_since_spark_3_5(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, partitions())
     shutil.copytree(root / "state/0", root / "state/1")
     cases.write_operator(root, 1, "symmetricHashJoin", *JOIN_COUNT_STORES, *JOIN_ROW_STORES)
@@ -307,7 +305,7 @@ def key_times(
     return times_with_watermark(votes, removed)
 
 
-def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
+def test_two_matching_key_times_are_ambiguous() -> None:
     left, right = KeyTimeVotes((0,), same=4), KeyTimeVotes((0,), same=2)
     assert key_times([left], [right]) == {0: (0,)}
     assert key_times([left, KeyTimeVotes((1, 1), same=4)], [right]) == {}
@@ -322,7 +320,7 @@ def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
     assert key_times([left], [right, KeyTimeVotes((1, 1), covered=1)]) == {0: (0,)}
 
 
-def test_covered_rows_count_for_a_time_that_all_rows_have() -> None:
+def test_covered_rows_count_only_for_a_unanimous_key_time() -> None:
     votes = [KeyTimeVotes((0,), same=4, covered=3), KeyTimeVotes((1,), same=4, other=1, covered=4)]
     assert count_covered_rows({vote.path: vote for vote in votes}) == 3
     assert count_covered_rows({(1,): votes[1]}) == count_covered_rows({}) == 0
@@ -335,7 +333,7 @@ def test_covered_rows_count_for_a_time_that_all_rows_have() -> None:
 @pytest.mark.parametrize(
     ("case", "path", "location"), [("join_time_key", (0,), 0), ("join_window_key", (1, 1), 1)]
 )
-def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_another(
+def test_planted_old_rows_reject_the_key_time_of_a_spark_join(
     tmp_path: Path, version: str, case: str, path: tuple[int, ...], location: int
 ) -> None:
     root = tmp_path / "checkpoint"

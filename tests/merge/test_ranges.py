@@ -77,7 +77,7 @@ def check(path: Path, count: int, **request: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "count"), SAMPLE)
-def test_the_facts_of_ranges_are_those_of_the_partition(name: str, count: int) -> None:
+def test_facts_of_key_ranges_equal_facts_of_the_partition(name: str, count: int) -> None:
     check(NEWEST / name, count, leftover_limit=2, **REQUEST)
 
 
@@ -89,7 +89,7 @@ def test_the_facts_of_ranges_are_those_of_the_partition(name: str, count: int) -
         for path, count in zip(CASES[::4], cycle([2, 7]), strict=False)
     ],
 )
-def test_the_facts_of_ranges_are_those_of_the_partition_everywhere(path: Path, count: int) -> None:
+def test_facts_of_key_ranges_equal_facts_of_every_fixture(path: Path, count: int) -> None:
     check(path, count, leftover_limit=1, rewrites=True, **REQUEST)
     check(path, count, leftover_limit=0)
 
@@ -99,12 +99,12 @@ def fold(facts: Iterable[Any]) -> list[Any]:
     return [fold_range.fact for fold_range in fold_ranges(seen, {(0, 4): Listed()})]
 
 
-def test_a_problem_that_all_ranges_meet_is_one() -> None:
+def test_problem_of_all_ranges_is_reported_once() -> None:
     first, second = ReadProblem("io", "gone", "a"), ReadProblem("io", "gone", "b")
     assert fold([first, second, first, first]) == [first, second]
 
 
-def test_differences_of_a_snapshot_add_to_one_problem() -> None:
+def test_snapshot_differences_of_ranges_add_to_one_problem() -> None:
     differences = SnapshotDifference(1, 0, 2), SnapshotDifference(2, 3, 0)
     (problem,) = fold([SnapshotDiffers("7", 7, of_range) for of_range in differences])
     assert isinstance(problem, ReadProblem)
@@ -113,13 +113,13 @@ def test_differences_of_a_snapshot_add_to_one_problem() -> None:
     assert (problem.path, problem.file_version) == ("7", 7)
 
 
-def test_the_time_that_most_rows_have_is_that_of_all_ranges() -> None:
+def test_rows_timed_by_key_are_decided_over_all_ranges() -> None:
     """Range by range another time has more, and the sum of those would be 11."""
     parts = [RowsTimedInRange((5, 4)), RowsTimedInRange((1, 6))]
     assert fold(parts) == [RowsTimedByKey(10)]
 
 
-def test_keys_with_a_tenth_of_the_entries_of_all_ranges_are_listed() -> None:
+def test_keys_with_a_tenth_of_all_entries_are_listed() -> None:
     """One of two entries is half of its range's, and less than a tenth of the partition's."""
     several_values, sample = KeyEntries(b"many", 18, 0, 0, 0), KeyEntries(b"few", 1, 0, 0, 0)
     sums = EntriesPerKey(1, 18, 18), EntriesPerKey(2, 2, 1)
@@ -128,6 +128,6 @@ def test_keys_with_a_tenth_of_the_entries_of_all_ranges_are_listed() -> None:
     assert fold([sample, sums[1]])[0] == sample, "of that range alone it is half"
 
 
-def test_other_partitions_pass() -> None:
+def test_facts_of_other_partitions_are_not_folded() -> None:
     observed = Observed(StoreId(0, "default", 5), 9, ReadProblem("io", "gone"))
     assert list(fold_ranges([observed, observed], {(0, 4): Listed()})) == [observed, observed]

@@ -104,7 +104,7 @@ def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
         (replace(resolution(v5=NOT_EVENT), user_clock=EVENT), ClockOf(EVENT, True)),
     ],
 )
-def test_the_clock_of_a_batch_is_shown_by_it_or_told_by_those_around(
+def test_clock_of_a_batch_by_its_evidence_or_by_neighbours(
     result: Resolution, expected: ClockOf
 ) -> None:
     assert result.clock_of(NAME, 5) == expected
@@ -113,7 +113,7 @@ def test_the_clock_of_a_batch_is_shown_by_it_or_told_by_those_around(
     )
 
 
-def test_the_usual_clock_is_that_of_every_batch_that_shows_one() -> None:
+def test_usual_clock_is_that_of_all_batches_with_evidence() -> None:
     assert resolution(v1=NOT_EVENT, v7=NOT_EVENT).usual_clock(NAME) == PROCESSING
     assert resolution(v1=NOT_EVENT, v7=NOT_PROCESSING).usual_clock(NAME) is None
     assert resolution().usual_clock(NAME) is None
@@ -123,7 +123,7 @@ def test_the_usual_clock_is_that_of_every_batch_that_shows_one() -> None:
 # --- facts by the clock ----------------------------------------------------------------------
 
 
-def test_a_fact_whose_batch_shows_its_clock_stays_as_it_is() -> None:
+def test_fact_of_the_shown_clock_is_unchanged() -> None:
     result = resolution(v5=NOT_PROCESSING)
     assert result.resolve(NAME, 9, fact()) == fact()
     assert result.resolve(NAME, 9, fact(PROCESSING)) is None
@@ -131,13 +131,13 @@ def test_a_fact_whose_batch_shows_its_clock_stays_as_it_is() -> None:
     assert resolution(v5=NOT_EVENT).resolve(NAME, 9, fact(PROCESSING)) == fact(PROCESSING)
 
 
-def test_a_fact_without_timers_needs_no_clock() -> None:
+def test_fact_without_timers_needs_no_clock() -> None:
     row = fact(None, None)
     assert resolution(v5=CONTRADICTORY).resolve(NAME, 9, row) == row
 
 
 @pytest.mark.parametrize(("right", "certainty"), [(95, INFERRED), (94, UNDECIDED)])
-def test_what_only_the_neighbours_show_is_inferred_if_that_is_mostly_right(
+def test_clock_of_neighbours_makes_facts_inferred(
     right: int, certainty: Certainty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     precision(monkeypatch, "clock-of-neighbours", right)
@@ -154,7 +154,7 @@ def test_what_only_the_neighbours_show_is_inferred_if_that_is_mostly_right(
     "unknown",
     [resolution(), resolution(v5=CONTRADICTORY), resolution(v4=NOT_EVENT, v6=NOT_PROCESSING)],
 )
-def test_what_hangs_on_a_clock_that_nothing_shows_is_undecided(unknown: Resolution) -> None:
+def test_unknown_clock_makes_facts_undecided(unknown: Resolution) -> None:
     for kind in (EVENT, PROCESSING):
         assert unknown.resolve(NAME, 9, fact(kind)) == replace(
             fact(kind), certainty=UNDECIDED, reason=UNKNOWN_CLOCK
@@ -174,7 +174,7 @@ def test_what_hangs_on_a_clock_that_nothing_shows_is_undecided(unknown: Resoluti
         (resolution(v4=NOT_EVENT), {"leftover_class": IGNORED, "reason": ""}, None),
     ],
 )
-def test_a_restart_may_have_switched_the_clock_since_a_batch_showed_it(
+def test_undecided_fact_survives_a_possible_clock_switch(
     result: Resolution, options: dict[str, Any], certainty: Certainty | None
 ) -> None:
     among = fact(EVENT, **{"certainty": UNDECIDED, "reason": AMONG_DATA, **options})
@@ -182,7 +182,7 @@ def test_a_restart_may_have_switched_the_clock_since_a_batch_showed_it(
     assert (None if resolved is None else resolved.certainty) is certainty
 
 
-def test_what_holds_by_both_clocks_is_proven_once() -> None:
+def test_fact_of_either_clock_is_proven_once() -> None:
     row = fact(by_either_clock=True, fired=3, first_expired_version=2)
     # How long it had gone on hangs on the clock.
     once: dict[str, Any] = {"fired": 1, "first_expired_version": 5, "reason": BY_BOTH}
@@ -192,7 +192,7 @@ def test_what_holds_by_both_clocks_is_proven_once() -> None:
     assert resolution().resolve(NAME, 9, undecided) == undecided
 
 
-def test_a_clock_that_a_later_batch_shows_says_nothing_of_earlier_timeouts() -> None:
+def test_later_clock_evidence_does_not_prove_earlier_timeouts() -> None:
     row = fact(by_either_clock=True, fired=3, first_expired_version=2)
     later = resolution(v7=NOT_PROCESSING)  # a restart may have changed it between 2 and 5
     last_alone = replace(row, fired=1, first_expired_version=5)
@@ -202,7 +202,7 @@ def test_a_clock_that_a_later_batch_shows_says_nothing_of_earlier_timeouts() -> 
     assert resolution(v1=NOT_PROCESSING, v7=NOT_PROCESSING).resolve(NAME, 9, row) == row
 
 
-def test_of_a_timer_that_both_clocks_passed_the_fact_by_both_is_kept() -> None:
+def test_fact_by_both_clocks_is_kept_if_the_clock_is_unknown() -> None:
     pair = fact(None, leftover_class=IGNORED, by_either_clock=True, reason=BY_BOTH)
     of_event = fact(EVENT, leftover_class=IGNORED, by_either_clock=True)
     assert resolution().resolve(NAME, 9, pair) == pair
@@ -212,7 +212,7 @@ def test_of_a_timer_that_both_clocks_passed_the_fact_by_both_is_kept() -> None:
     assert resolution(v4=NOT_PROCESSING).resolve(NAME, 9, of_event) == of_event
 
 
-def test_what_would_be_ignored_by_the_clock_of_the_last_batch_is_told_as_that() -> None:
+def test_unless_clock_fact_depends_on_the_last_clock() -> None:
     row = fact(certainty=UNDECIDED, reason=AMONG_DATA, needs=Needs.UNLESS_PROCESSING)
     result = resolution(v5=NOT_PROCESSING)
     assert result.resolve(NAME, 9, row) == row
@@ -223,7 +223,7 @@ def test_what_would_be_ignored_by_the_clock_of_the_last_batch_is_told_as_that() 
     assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(NAME, 9, unless) == unless
 
 
-def test_the_clock_that_the_user_gives_counts() -> None:
+def test_user_clock_overrides_evidence() -> None:
     result = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), user_clock=EVENT)
     row = fact(fired=4, first_expired_version=2)
     assert result.resolve(NAME, 9, row) == row
@@ -233,7 +233,7 @@ def test_the_clock_that_the_user_gives_counts() -> None:
 # --- a clock that changed in the middle ------------------------------------------------------
 
 
-def test_a_run_of_timeouts_begins_behind_the_batches_of_the_other_clock() -> None:
+def test_run_of_timeouts_starts_after_batches_of_the_other_clock() -> None:
     changed = resolution(v3=NOT_EVENT, v5=NOT_PROCESSING)
     row = fact(first_expired_version=2, fired=4)
     assert changed.resolve(NAME, 9, row) == replace(row, first_expired_version=5, fired=1)
@@ -255,7 +255,7 @@ def test_a_run_of_timeouts_begins_behind_the_batches_of_the_other_clock() -> Non
     assert result.resolve(NAME, 9, row) == row
 
 
-def test_a_run_of_timeouts_begins_at_the_first_batch_that_shows_its_clock() -> None:
+def test_run_of_timeouts_starts_at_the_first_batch_with_its_clock() -> None:
     row = fact(first_expired_version=2, fired=4)
     # No batch shows what the timers followed before version 3: a restart may have changed it.
     result = resolution(v3=NOT_PROCESSING, v5=NOT_PROCESSING)
@@ -266,7 +266,7 @@ def test_a_run_of_timeouts_begins_at_the_first_batch_that_shows_its_clock() -> N
     assert earlier.resolve(NAME, 9, row) == row
 
 
-def test_a_timer_that_stands_has_fired_since_the_first_batch_that_shows_its_clock_again() -> None:
+def test_ignored_timer_fires_since_its_clock_is_shown_again() -> None:
     changed = resolution(v3=NOT_EVENT, v6=NOT_PROCESSING, v8=NOT_PROCESSING)
     row = replace(
         fact(leftover_class=IGNORED, expired_version=2, first_expired_version=2, fired=7),
@@ -310,15 +310,13 @@ REMOVES = TimerCalls(timeout_removed=KNOWN_CALLS)
         (replace(REMOVES, timeout_rearmed=1), {KEPT}),
     ],
 )
-def test_a_habit_is_what_enough_calls_did_and_none_did_otherwise(
-    calls: TimerCalls, expected: set[Any]
-) -> None:
+def test_habits_need_enough_calls_without_exception(calls: TimerCalls, expected: set[Any]) -> None:
     assert habits_of({(NAME, EVENT): calls}) == {
         (NAME, EVENT, getattr(habit, "value", habit)) for habit in expected
     }
 
 
-def test_habits_make_what_is_undecided_inferred_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_habits_make_undecided_facts_inferred_or_drop_them(monkeypatch: pytest.MonkeyPatch) -> None:
     precision(monkeypatch, KEPT_BY, 95)
     needs = fact(certainty=UNDECIDED, reason=AMONG_DATA, needs=Needs.KEPT_BY_HABIT)
     result = resolution(v5=NOT_PROCESSING)
@@ -342,7 +340,7 @@ def test_habits_make_what_is_undecided_inferred_or_none(monkeypatch: pytest.Monk
     assert with_habit(KEPT).resolve(NAME, 9, fact()) == fact()
 
 
-def test_what_was_before_the_window_is_known_by_what_it_needs() -> None:
+def test_before_window_flag_follows_needs() -> None:
     assert fact(needs=Needs.BEFORE_WINDOW).before_window
     assert not fact().before_window
     assert not fact(needs=Needs.KEPT_BY_HABIT).before_window
@@ -363,7 +361,7 @@ anything = st.builds(
 
 
 @given(anything)
-def test_text_keeps_it_and_says_the_same_twice(found: Resolution) -> None:
+def test_resolution_round_trips_through_json(found: Resolution) -> None:
     text = found.to_json()
     again = Resolution.from_json(text)
     assert again == found
@@ -385,7 +383,7 @@ def said(facts: Facts) -> dict[bytes, tuple[Any, ...]]:
     return result
 
 
-def test_one_partition_has_the_proof_and_another_the_leftover() -> None:
+def test_clock_evidence_of_one_partition_decides_another() -> None:
     leftover = [Step([put(A, 1500)]), Step([])]
     clocks = [clock(1, 10), clock(2, 20)]
     open_ = {A: (IGNORED, UNDECIDED, PROCESSING, UNKNOWN_CLOCK)}
@@ -403,7 +401,7 @@ def test_one_partition_has_the_proof_and_another_the_leftover() -> None:
         assert result == expected
 
 
-def test_a_clock_that_another_batch_shows_is_no_proof() -> None:
+def test_clock_of_another_batch_is_no_proof() -> None:
     shows = Step([put(A, 1500), put(B, 9)])  # before the watermark, after no time
     clocks = [clock(1, 10, now=5), clock(2, 20)]
     result = said(facts_of([[shows, Step([])]], clocks))[A]
@@ -412,13 +410,13 @@ def test_a_clock_that_another_batch_shows_is_no_proof() -> None:
 
 
 @pytest.mark.parametrize("kind", [EVENT, PROCESSING])
-def test_the_clock_that_is_given_leaves_nothing_open(kind: Any) -> None:
+def test_given_clock_leaves_nothing_undecided(kind: Any) -> None:
     store = replace(STORE, timeout_kinds=(kind,))
     result = said(facts_of([[Step([put(A, 1500)]), Step([])]], [clock(1, 10), clock(2, 20)], store))
     assert result == ({A: (IGNORED, PROVEN, PROCESSING, None)} if kind is PROCESSING else {})
 
 
-def test_what_naming_a_clock_would_prove_is_counted() -> None:
+def test_provable_counts_leftovers_by_nameable_clock() -> None:
     clocks = [clock(1, 10), clock(2, 20)]
     leftover = [Step([put(A, 1500)]), Step([])]
     assert facts_of([leftover, leftover], clocks).provable(NAME) == {PROCESSING: 2}
@@ -431,7 +429,7 @@ def test_what_naming_a_clock_would_prove_is_counted() -> None:
 
 
 @given(workloads(), st.sampled_from([0, 0, 1, 2]))
-def test_naming_a_clock_proves_what_was_said(workload: Workload, base: int) -> None:
+def test_naming_a_clock_proves_the_predicted_rows(workload: Workload, base: int) -> None:
     queries = workload.partitions
     for version in workload.run():
         if version <= base:
@@ -453,14 +451,14 @@ def _proven_to_stay(facts: Facts) -> int:
     return sum(count.rows for count in counts if count.leftover_class is not REARMED)
 
 
-def test_a_batch_that_only_processing_time_can_have_called_for_shows_it() -> None:
+def test_processing_time_batch_shows_the_clock() -> None:
     steps, clocks = [Step([put(A, 1500)]), Step([])], [clock(1, 10), clock(2, 10, data=False)]
     idle = replace(STORE, processing_versions=(2,))
     assert said(facts_of([steps], clocks))[A][:2] == (IGNORED, UNDECIDED)
     assert said(facts_of([steps], clocks, idle)) == {A: (IGNORED, PROVEN, PROCESSING, None)}
 
 
-def test_without_a_watermark_only_a_timer_that_fired_shows_the_clock() -> None:
+def test_fired_timer_shows_processing_time_without_watermark() -> None:
     """A source without data keeps the watermark at 0, whatever comes from another."""
     steps = [Step([put(A, 1500), put(B, 1600)]), Step([]), Step([])]
     clocks = [clock(1, 0), clock(2, 0), clock(3, 0)]
@@ -470,7 +468,7 @@ def test_without_a_watermark_only_a_timer_that_fired_shows_the_clock() -> None:
     assert said(facts_of([fired], idle))[A] == (IGNORED, PROVEN, PROCESSING, None)
 
 
-def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
+def test_switch_of_the_clock_is_detected() -> None:
     """Processing time first, then event time: what stands is held against the watermark."""
     steps = [
         Step([put(A, 1500), put(B, 1100)]),
@@ -500,7 +498,7 @@ def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
 
 
 @given(workloads(), st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from([0, 0, 0, 1, 3]))
-def test_no_proof_is_wrong_and_no_leftover_is_passed_over(
+def test_leftovers_match_simulated_queries_at_every_version(
     workload: Workload, base: int, purged: int
 ) -> None:
     """At every version: class, batch and run of what is proven; all else is told, or left open.

@@ -33,24 +33,24 @@ def shape(schema: StructType, value: StructType = VALUE, name: str = NAMES[0]) -
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_group_goes_with_the_end_of_its_window(name: str) -> None:
+def test_group_expires_at_the_window_end(name: str) -> None:
     expiry = rule(shape(key(USER, WINDOW), name=name), "default").expiry
     assert expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1, 1), 1000, True, "window.end")
 
 
-def test_a_group_goes_with_its_event_time() -> None:
+def test_group_expires_at_its_event_time() -> None:
     expiry = rule(shape(key(TIME, USER)), "default").expiry
     assert expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "ts")
 
 
-def test_a_watermark_in_the_value_removes_nothing() -> None:
+def test_watermark_in_the_value_removes_no_group() -> None:
     result = rule(shape(key(USER), key(WINDOW, USER)), "default")
     assert result.expiry is None
     assert "no grouping column carries a watermark" in (result.never or "")
     assert "withWatermark" in result.advice
 
 
-def test_a_global_aggregation_has_one_row_and_no_leak() -> None:
+def test_global_aggregation_has_no_expiry_and_no_leak() -> None:
     result = rule(shape(key()), "default")
     assert (result.expiry, result.never) == (None, None)
     assert "one row" in (result.unknown or "")

@@ -20,13 +20,13 @@ def shape(key: StructType, value: StructType = DUMMY) -> OperatorShape:
     return OperatorShape("dedupe", {"default": (key, value)})
 
 
-def test_a_key_goes_with_its_event_time() -> None:
+def test_drop_duplicates_key_expires_at_its_event_time() -> None:
     result = rule(shape(WITH_TIME), "default")
     assert result.expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "ts")
     assert result.never is None
 
 
-def test_a_key_without_event_time_never_goes() -> None:
+def test_drop_duplicates_key_without_event_time_never_expires() -> None:
     result = rule(shape(parse_ddl("user string"), WITH_TIME), "default")
     assert result.expiry is None
     assert "no key is ever removed" in (result.never or "")

@@ -14,13 +14,13 @@ def shape(value: str) -> OperatorShape:
     return OperatorShape("dedupeWithinWatermark", schemas)
 
 
-def test_a_key_goes_at_the_time_in_its_value() -> None:
+def test_key_expires_at_the_time_in_its_value() -> None:
     expected = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "expiresAtMicros")
     assert rule(shape("expiresAtMicros long"), "default").expiry == expected
 
 
 @pytest.mark.parametrize("value", ["expiresAt long", "expiresAtMicros long, more int"])
-def test_another_value_is_not_guessed_at(value: str) -> None:
+def test_unexpected_value_schema_is_unknown(value: str) -> None:
     result = rule(shape(value), "default")
     assert (result.expiry, result.never) == (None, None)
     assert "expiresAtMicros" in (result.unknown or "")

@@ -21,12 +21,12 @@ def family(name: str, encoder: str = "NoPrefixKeyStateEncoderSpec") -> ColumnFam
 
 
 @pytest.mark.parametrize("where", ["Prefix", "Postfix"])
-def test_both_families_of_a_join_of_format_4_do(where: str) -> None:
+def test_join_families_of_format_4_have_several_values(where: str) -> None:
     join = family("left-tsWithKey", f"TimestampAs{where}KeyStateEncoderSpec")
     assert has_several_values(None, join)
 
 
-def test_of_state_variables_lists_do() -> None:
+def test_only_list_variables_have_several_values() -> None:
     metadata = OperatorMetadata("transformWithStateExec", properties={"stateVariables": VARIABLES})
     assert has_several_values(metadata, family("amounts"))
     assert not has_several_values(metadata, family("total"))
@@ -34,13 +34,13 @@ def test_of_state_variables_lists_do() -> None:
 
 
 @pytest.mark.parametrize("variables", [None, 5, [5], [{"stateName": "amounts"}]])
-def test_properties_of_another_form_name_no_lists(variables: object) -> None:
+def test_malformed_properties_declare_no_lists(variables: object) -> None:
     metadata = OperatorMetadata("x", properties={"stateVariables": variables})
     assert not has_several_values(metadata, family("amounts"))
     assert not has_several_values(None, family("amounts"))
 
 
-def test_a_list_that_is_no_longer_declared_has_its_index_still() -> None:
+def test_undeclared_lists_are_recognized_by_their_helper_stores() -> None:
     metadata = OperatorMetadata("transformWithStateExec", properties={"stateVariables": []})
     siblings = ["amounts", "$rowCounter_amounts", "recent", "$count_recent", "total"]
     result = [has_several_values(metadata, family(name), siblings) for name in siblings]

@@ -7,7 +7,7 @@ from inspector.operators.rule import OperatorShape
 from inspector.sparktypes.ddl import parse_ddl
 
 
-def test_a_limit_keeps_its_row_for_good_and_that_is_no_leak() -> None:
+def test_global_limit_has_no_expiry_and_no_leak() -> None:
     schemas = {"default": (parse_ddl("key void"), parse_ddl("value long"))}
     result = rule(OperatorShape("globalLimit", schemas), "default")
     assert (result.expiry, result.never) == (None, None)

@@ -18,7 +18,9 @@ def shape(value: str, name: str = NAMES[0]) -> OperatorShape:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("value", "ordinal"), [(V2, 1), (V1, 2), ("timeoutTimestamp long", 0)])
-def test_a_key_goes_when_its_timer_is_below_the_clock(name: str, value: str, ordinal: int) -> None:
+def test_group_state_expires_when_its_timer_is_below_the_clock(
+    name: str, value: str, ordinal: int
+) -> None:
     result = rule(shape(value, name), "default")
     timer = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (ordinal,), 1, False, "timeoutTimestamp")
     assert result.expiry == timer
@@ -29,11 +31,11 @@ def test_a_key_goes_when_its_timer_is_below_the_clock(name: str, value: str, ord
     "value",
     ["groupState struct<visits: long>", "visits long", "timeoutTimestamp long, visits long"],
 )
-def test_without_a_timeout_only_the_function_removes(value: str) -> None:
+def test_group_state_without_timeout_never_expires(value: str) -> None:
     result = rule(shape(value), "default")
     assert result.expiry is None
     assert "no timeout" in (result.never or "")
 
 
-def test_a_value_without_fields_has_no_timer() -> None:
+def test_value_without_fields_has_no_timer() -> None:
     assert timeout_ordinal(parse_ddl("")) is None

@@ -12,7 +12,7 @@ from inspector.facts.expired import Needs
 from inspector.operators.inferences import INFERENCES, WARNS
 
 
-def test_an_inference_says_what_it_concludes_and_what_would_decide_it() -> None:
+def test_inferences_have_documentation_and_counts() -> None:
     for name, inference in INFERENCES.items():
         assert name == inference.name
         assert re.fullmatch(r"[a-z]+(-[a-z]+)+", name)
@@ -23,12 +23,12 @@ def test_an_inference_says_what_it_concludes_and_what_would_decide_it() -> None:
 
 
 @pytest.mark.parametrize(("right", "warns"), [(94, False), (95, True), (100, True)])
-def test_an_inference_warns_that_is_right_often_enough(right: int, warns: bool) -> None:
+def test_inference_warns_from_95_percent_right(right: int, warns: bool) -> None:
     sample = next(iter(INFERENCES.values()))
     assert WARNS == 0.95
     assert replace(sample, right=right, of=100).warns is warns
 
 
-def test_every_habit_that_decides_is_one_of_them() -> None:
+def test_habits_are_documented_inferences() -> None:
     habits = {Needs.KEPT_BY_HABIT, Needs.REARMED_BY_HABIT, Needs.BEFORE_WINDOW}
     assert {habit.value for habit in habits} <= set(INFERENCES)

@@ -26,7 +26,7 @@ def shape(**values: StructType) -> OperatorShape:
 
 
 @pytest.mark.parametrize("store", VALUE_STORES)
-def test_a_join_without_any_watermark_keeps_every_row(store: str) -> None:
+def test_join_without_watermark_never_removes_rows(store: str) -> None:
     result = rule(shape(left=PLAIN, right=PLAIN), store)
     assert result.never == (
         "no column of either side that is in the state carries a watermark, so no row is ever "
@@ -35,7 +35,7 @@ def test_a_join_without_any_watermark_keeps_every_row(store: str) -> None:
     assert "a column that the condition does not use removes no row" in (result.advice or "")
 
 
-def test_two_watermarks_clean_by_a_condition_that_is_not_stored() -> None:
+def test_join_with_two_watermarks_has_an_unknown_condition() -> None:
     result = rule(shape(left=MARKED, right=MARKED), VALUE_STORES[0])
     assert (result.expiry, result.never) == (None, None)
     assert "condition is not in the checkpoint" in (result.unknown or "")
@@ -45,7 +45,7 @@ def test_two_watermarks_clean_by_a_condition_that_is_not_stored() -> None:
 
 
 @pytest.mark.parametrize("store", VALUE_STORES[:2])
-def test_with_one_watermark_and_no_time_in_the_key_both_sides_keep_every_row(store: str) -> None:
+def test_join_with_one_watermark_and_no_key_time_never_removes_rows(store: str) -> None:
     result = rule(shape(left=MARKED, right=PLAIN), store)
     assert result.never == (
         "no column of the right side that is in the state carries a watermark and the join key "
@@ -57,7 +57,7 @@ def test_with_one_watermark_and_no_time_in_the_key_both_sides_keep_every_row(sto
     "key",
     ["field0 timestamp, index long", "field0 struct<start: timestamp, end: timestamp>, index long"],
 )
-def test_a_time_in_the_join_key_may_carry_the_watermark(key: str) -> None:
+def test_join_key_time_may_carry_the_watermark(key: str) -> None:
     schemas = {
         VALUE_STORES[0]: (parse_ddl(key), MARKED),
         VALUE_STORES[1]: (parse_ddl(key), PLAIN),
@@ -68,7 +68,7 @@ def test_a_time_in_the_join_key_may_carry_the_watermark(key: str) -> None:
     assert result.key_times == tuple(key_times(parse_ddl(key)))
 
 
-def test_by_a_time_in_its_key_a_row_would_go_when_the_watermark_is_not_below_it() -> None:
+def test_key_times_are_inclusive_expiry_fields() -> None:
     key = parse_ddl("a long, b timestamp, c struct<start: timestamp, end: timestamp>")
     assert key_times(key) == [
         ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "b"),
@@ -76,18 +76,18 @@ def test_by_a_time_in_its_key_a_row_would_go_when_the_watermark_is_not_below_it(
     ]
 
 
-def test_the_times_of_a_key_are_its_timestamps_and_ends_of_windows() -> None:
+def test_key_times_are_timestamps_and_window_ends() -> None:
     key = "a long, b timestamp, c struct<start: timestamp, end: timestamp>, d struct<x: timestamp>"
     assert time_fields(parse_ddl(key)) == [(1,), (2, 1)]
 
 
-def test_without_the_schema_of_a_side_its_watermark_is_not_denied() -> None:
+def test_join_side_without_schema_may_have_a_watermark() -> None:
     never = rule(shape(left=PLAIN), VALUE_STORES[0]).never
     assert "no column of either side" not in (never or "")
 
 
 @pytest.mark.parametrize("store", COUNT_STORES)
-def test_a_counter_or_an_index_goes_with_its_rows(store: str) -> None:
+def test_join_counters_and_indexes_have_no_own_expiry(store: str) -> None:
     result = rule(shape(left=PLAIN, right=PLAIN), store)
     assert (result.expiry, result.never) == (None, None)
     assert ("index" if store in JOIN_INDEX_STORES else "counter") in (result.unknown or "")

@@ -21,13 +21,13 @@ def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
     return physical_operator(name, {"timeMode": mode})
 
 
-def test_every_operator_with_a_rule_has_a_row() -> None:
+def test_every_operator_with_a_rule_has_physical_properties() -> None:
     assert set(PHYSICAL) == set(_MODULE_OF)
     for name, operator in PHYSICAL.items():
         assert operator.name == name
 
 
-def test_what_is_handed_on_of_the_watermark() -> None:
+def test_operators_that_do_not_pass_the_watermark_on() -> None:
     assert {name for name, row in PHYSICAL.items() if not row.hands_on} == {
         *("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"),
         # Without its time mode.
@@ -35,7 +35,7 @@ def test_what_is_handed_on_of_the_watermark() -> None:
     }
 
 
-def test_what_emits_without_data() -> None:
+def test_operators_that_emit_only_with_data() -> None:
     silent = {name for name, row in PHYSICAL.items() if not row.emits}
     assert silent == {"dedupe", "dedupeWithinWatermark", "globalLimit"}
 
@@ -49,7 +49,7 @@ def test_what_emits_without_data() -> None:
         ("unheard-of", False, True, Asks.PERHAPS_ALWAYS),
     ],
 )
-def test_what_transform_with_state_does_depends_on_its_time_mode(
+def test_transform_with_state_properties_by_time_mode(
     mode: str, hands_on: bool, emits: bool, asks: Asks
 ) -> None:
     for name in (TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec"):
@@ -58,7 +58,7 @@ def test_what_transform_with_state_does_depends_on_its_time_mode(
     assert physical_operator("dedupe", {"timeMode": mode}) == PHYSICAL["dedupe"]
 
 
-def test_what_may_ask_for_batches_though_nothing_has_happened() -> None:
+def test_operators_that_may_request_batches_without_data() -> None:
     asking = {name for name, row in PHYSICAL.items() if row.asks is Asks.PERHAPS_ALWAYS}
     assert asking == {
         *("flatMapGroupsWithState", "applyInPandasWithState", TRANSFORM),
@@ -80,13 +80,13 @@ def test_what_may_ask_for_batches_though_nothing_has_happened() -> None:
         (["unheard-of"], False),
     ],
 )
-def test_only_where_nothing_above_emits_by_the_clock_the_sources_alone_feed_an_operator(
+def test_only_sources_feed_if_no_upstream_operator_emits_by_the_clock(
     upstream: list[str], fed: bool
 ) -> None:
     assert only_sources_feed(map(physical_operator, upstream)) is fed
 
 
-def test_transform_with_state_without_timers_emits_only_what_comes_in() -> None:
+def test_transform_with_state_without_time_mode_emits_only_with_data() -> None:
     assert only_sources_feed([in_mode("NoTime")])
     assert not only_sources_feed([in_mode("EventTime")])
 
@@ -101,13 +101,13 @@ def test_transform_with_state_without_timers_emits_only_what_comes_in() -> None:
         ([TRANSFORM], TRANSFORM),
     ],
 )
-def test_which_operator_above_may_keep_the_watermark(
+def test_upstream_operator_that_holds_the_watermark_back(
     upstream: list[str], above: str | None
 ) -> None:
     result = holds_watermark_back(map(physical_operator, upstream))
     assert (result.name if result else None) == above
 
 
-def test_transform_with_state_hands_the_watermark_on_in_event_time_alone() -> None:
+def test_transform_with_state_passes_the_watermark_on_in_event_time() -> None:
     assert holds_watermark_back([in_mode("EventTime"), in_mode("NoTime")]) is None
     assert holds_watermark_back([in_mode("ProcessingTime")]) == in_mode("ProcessingTime")

@@ -15,7 +15,7 @@ PREMISES = re.findall(
 )
 
 
-def test_a_premise_says_what_it_claims_where_it_was_read_and_what_would_refute_it() -> None:
+def test_premises_have_claim_source_and_refutation() -> None:
     assert len(PREMISES) == len(set(PREMISES))
     for name in PREMISES:
         premise = docs.entry(name).paragraphs
@@ -24,7 +24,7 @@ def test_a_premise_says_what_it_claims_where_it_was_read_and_what_would_refute_i
         assert re.search(r"; (?:\d\.\d to \d\.\d|all releases)", premise["Source"]), name
 
 
-def test_the_code_names_no_premise_that_there_is_not() -> None:
+def test_premises_named_in_the_code_are_documented() -> None:
     package = Path(inspector.__file__).parent
     texts = [path.read_text("utf-8") for path in package.rglob("*.py")]
     named = {name for text in texts for name in re.findall(r"premise\s+``([\w-]+)``", text)}

@@ -48,13 +48,13 @@ CASES = hdfs_cases("4.3.0")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_shape_of_an_operator_gives_the_name_that_spark_wrote(case: Path) -> None:
+def test_operator_is_identified_by_its_schemas(case: Path) -> None:
     for name, schemas in of_fixture(case):
         messages = "flatMapGroupsWithState" if name == "applyInPandasWithState" else name
         assert identify(schemas, schemas) == messages
 
 
-def test_the_fixtures_hold_every_operator_that_is_told_from_its_shape() -> None:
+def test_fixtures_cover_every_operator() -> None:
     names = {name for case in CASES for name, _ in of_fixture(case)}
     assert names >= EVERY - {"globalLimit", "StatefulStreamlineAggregate"}
 
@@ -77,22 +77,22 @@ def shape(key: str, value: str) -> Schemas:
         ("a string", "expiresAtMicros long", "dedupeWithinWatermark"),
     ],
 )
-def test_literal_shapes(key: str, value: str, name: str) -> None:
+def test_operator_name_of_literal_schemas(key: str, value: str, name: str) -> None:
     assert identify(["default"], shape(key, value)) == name
 
 
-def test_a_join_is_told_by_its_stores_even_without_schemas() -> None:
+def test_join_is_identified_by_its_store_names() -> None:
     assert identify(["right-keyWithIndexToValue"], {}) == "symmetricHashJoin"
 
 
-def test_without_schemas_nothing_else_is_told() -> None:
+def test_operators_without_schemas_are_unknown() -> None:
     assert identify(["default"], {}) == UNKNOWN
     assert identify(["a", "b"], {**shape("a int", "b int"), "c": (StructType(), StructType())}) == (
         UNKNOWN
     )
 
 
-def test_every_operator_of_this_provider_has_a_rule() -> None:
+def test_every_operator_of_the_hdfs_provider_has_a_rule() -> None:
     for name in EVERY:
         rule = rule_for(OperatorShape(name, shape("k int", "v int")), "default")
         assert "no rule is known" not in (rule.unknown or "")
@@ -101,7 +101,7 @@ def test_every_operator_of_this_provider_has_a_rule() -> None:
         assert rule.source
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_unknown_operators_and_missing_schemas_are_reported() -> None:
     unknown = rule_for(OperatorShape("streamingUnion", {}), "default")
     assert unknown == StoreRule(unknown="no rule is known for operator 'streamingUnion'")
     without = rule_for(OperatorShape("dedupe", {}), "default")
@@ -110,12 +110,12 @@ def test_what_is_not_known_is_said() -> None:
 
 
 @pytest.mark.parametrize("name", _MODULE_OF)
-def test_every_operator_has_its_own_advice_on_rewrites(name: str) -> None:
+def test_every_operator_has_specific_rewrite_advice(name: str) -> None:
     assert rewrite_advice(name) != LOOK_AT_REWRITES
     assert ("update()" in rewrite_advice(name)) == (
         "GroupsWithState" in name or name == "applyInPandasWithState"
     )
 
 
-def test_an_operator_that_is_not_known_has_the_general_advice() -> None:
+def test_unknown_operator_has_general_rewrite_advice() -> None:
     assert rewrite_advice("streamingUnion") == LOOK_AT_REWRITES

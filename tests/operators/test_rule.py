@@ -23,32 +23,32 @@ WINDOW = StructField(
 )
 
 
-def test_a_timestamp_is_its_own_field() -> None:
+def test_watermark_field_of_a_timestamp() -> None:
     expiry = watermark_field(StructType((PLAIN, TS)), RowPart.KEY)
     assert expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "ts")
 
 
-def test_of_a_window_the_end_counts() -> None:
+def test_watermark_field_of_a_window_is_its_end() -> None:
     expiry = watermark_field(StructType((WINDOW, PLAIN)), RowPart.VALUE)
     assert expiry == ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0, 1), 1000, True, "window.end")
 
 
-def test_of_two_event_times_the_first_counts() -> None:
+def test_first_of_two_event_times_is_used() -> None:
     assert event_time_field(StructType((PLAIN, WINDOW, TS))) == (1, WINDOW)
 
 
-def test_a_watermark_with_a_delay_of_zero_is_one() -> None:
+def test_watermark_delay_of_zero_is_a_watermark() -> None:
     now = StructField("ts", TIMESTAMP, metadata={"spark.watermarkDelayMs": 0})
     assert event_time_field(StructType((now,))) == (0, now)
 
 
-def test_a_time_without_a_watermark_is_none() -> None:
+def test_timestamp_without_watermark_is_no_event_time() -> None:
     plain = StructType((StructField("ts", TIMESTAMP, metadata={"spark.timeWindow": True}), PLAIN))
     assert event_time_field(plain) is None
     assert watermark_field(plain, RowPart.KEY) is None
 
 
-def test_a_time_of_the_key_becomes_the_rule_where_the_user_gave_none() -> None:
+def test_key_time_becomes_the_rule_without_a_user_rule() -> None:
     first, second = (
         ExpiryField(Clock.WATERMARK, RowPart.KEY, (n,), 1000, True, "t") for n in (0, 1)
     )

@@ -26,13 +26,13 @@ def shape(metadata: str) -> OperatorShape:
     return OperatorShape("sessionWindowStateStoreSaveExec", schemas)
 
 
-def test_a_session_goes_with_the_end_in_its_value() -> None:
+def test_session_expires_at_the_end_in_its_value() -> None:
     result = rule(shape('{"spark.sessionWindow":true,"spark.watermarkDelayMs":10000}'), "default")
     expected = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (1, 1), 1000, True, "session_window.end")
     assert result.expiry == expected
 
 
-def test_a_session_without_watermark_never_goes() -> None:
+def test_session_without_watermark_never_expires() -> None:
     result = rule(shape('{"spark.sessionWindow":true}'), "default")
     assert result.expiry is None
     assert "no session is ever removed" in (result.never or "")

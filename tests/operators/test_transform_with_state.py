@@ -75,7 +75,7 @@ def shape(properties: dict[str, Any] = VARIABLES, name: str = NAMES[0]) -> Opera
         ("default", Family.UNUSED, ""),
     ],
 )
-def test_what_a_store_holds(store: str, family: Family, variable: str) -> None:
+def test_family_and_variable_of_a_store(store: str, family: Family, variable: str) -> None:
     key = SCHEMAS[store][0] if store in SCHEMAS else None
     message, unsaid = Properties.of(VARIABLES), Properties.of({})
     assert family_of(store, message, SCHEMAS, key) == (family, variable)
@@ -95,11 +95,11 @@ def test_what_a_store_holds(store: str, family: Family, variable: str) -> None:
         (Family.TIMERS_BY_TIME, "expiryTimestampMs bigint, key struct<a: string>", 0),
     ],
 )
-def test_where_the_grouping_key_is(family: Family, key: str, fields: int) -> None:
+def test_number_of_grouping_key_fields(family: Family, key: str, fields: int) -> None:
     assert grouping_fields(family, parse_ddl(key)) == fields
 
 
-def test_what_the_metadata_says_of_the_processor() -> None:
+def test_processor_properties_from_metadata() -> None:
     result = Properties.of(VARIABLES)
     assert (result.time_mode, result.output_mode) == ("ProcessingTime", "Update")
     assert result.variables is not None
@@ -117,20 +117,20 @@ def test_what_the_metadata_says_of_the_processor() -> None:
         {"timeMode": None, "stateVariables": 3},
     ],
 )
-def test_metadata_without_variables_declares_nothing_and_denies_nothing(
+def test_metadata_without_variables_leaves_declarations_unknown(
     properties: dict[str, Any],
 ) -> None:
     assert Properties.of(properties).declares("v") is None
 
 
-def test_variables_that_are_none_are_passed_over() -> None:
+def test_malformed_variables_are_skipped() -> None:
     odd = [None, {"stateName": 1}, {"stateName": "x", "stateVariableType": "TreeState"}]
     assert Properties.of({"stateVariables": odd}).variables == {}
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("store", ["v", "m"])
-def test_a_value_with_ttl_goes_when_its_time_has_come(name: str, store: str) -> None:
+def test_ttl_value_expires_by_processing_time(name: str, store: str) -> None:
     result = rule_for(shape(name=name), store)
     expected = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, "ttlExpirationMs")
     assert (result.expiry, result.row_kind) == (expected, RowKind.TTL_VALUE)
@@ -139,24 +139,24 @@ def test_a_value_with_ttl_goes_when_its_time_has_come(name: str, store: str) -> 
 @pytest.mark.parametrize(
     ("store", "clock"), [(PROC, Clock.PROCESSING_TIME), (EVENT, Clock.WATERMARK)]
 )
-def test_a_timer_goes_in_a_batch_behind_the_one_that_set_it(store: str, clock: Clock) -> None:
+def test_timer_expires_after_the_batch_that_set_it(store: str, clock: Clock) -> None:
     result = rule_for(shape(), store)
     expected = ExpiryField(clock, RowPart.KEY, (1,), 1, True, "expiryTimestampMs", after_put=True)
     assert (result.expiry, result.row_kind) == (expected, RowKind.TIMER)
 
 
 @pytest.mark.parametrize("store", ["$ttl_v", "$rowCounter_l", "default"])
-def test_the_helpers_need_no_rule(store: str) -> None:
+def test_helper_stores_need_no_rule(store: str) -> None:
     result = rule(shape(), store)
     assert result.needs_none
     assert (result.expiry, result.never) == (None, None)
 
 
-def test_a_variable_without_ttl_goes_when_the_processor_clears_it() -> None:
+def test_variable_without_ttl_is_removed_by_the_processor() -> None:
     assert "when the processor clears it" in (rule(shape(), "l").unknown or "")
 
 
-def test_without_time_nothing_but_data_removes_a_variable() -> None:
+def test_variable_in_time_mode_none_never_expires() -> None:
     properties = {**VARIABLES, "timeMode": "NoTime"}
     assert "TimeMode.None" in (rule(shape(properties), "l").never or "")
 
@@ -170,7 +170,7 @@ def test_without_time_nothing_but_data_removes_a_variable() -> None:
         ("key struct<a: string, b: int>, userKey struct<kk: int>", "--key a=KEY --key b=KEY"),
     ],
 )
-def test_advice_names_a_copy_without_one_grouping_key(key: str, options: str) -> None:
+def test_advice_names_copy_command_for_one_grouping_key(key: str, options: str) -> None:
     for mode in ("NoTime", "EventTime"):
         schemas = {"x": (parse_ddl(key), PLAIN)}
         result = rule(OperatorShape(NAMES[0], schemas, {"timeMode": mode}), "x")
@@ -179,7 +179,7 @@ def test_advice_names_a_copy_without_one_grouping_key(key: str, options: str) ->
         assert "inspector top PATH --by oldest" in result.advice
 
 
-def test_nothing_removes_a_variable_that_is_no_longer_declared() -> None:
+def test_undeclared_variable_never_expires() -> None:
     siblings = {**VARIABLES, "stateVariables": []}
     assert "no longer declares" in (rule(shape(siblings), "l").never or "")
     ttl = rule(shape(siblings), "v")
@@ -197,5 +197,5 @@ def test_nothing_removes_a_variable_that_is_no_longer_declared() -> None:
         ("ttlExpirationMs bigint, value bigint", False),
     ],
 )
-def test_a_schema_with_ttl(ddl: str, ttl: bool) -> None:
+def test_ttl_is_recognized_by_the_value_schema(ddl: str, ttl: bool) -> None:
     assert has_ttl(parse_ddl(ddl)) is ttl

@@ -25,12 +25,12 @@ def applied(arguments: UserRules, name: str = "stateStoreSave") -> StoreRule:
     ("text", "millis"),
     [("250ms", 250), ("90s", 90_000), ("1h30m", 5_400_000), ("2d", 172_800_000), ("0s", 0)],
 )
-def test_durations(text: str, millis: int) -> None:
+def test_parse_duration(text: str, millis: int) -> None:
     assert parse_duration(text) == millis
 
 
 @pytest.mark.parametrize("text", ["", "1", "h", "1.5h", "-1h", "1h x", "1w"])
-def test_what_is_no_duration(text: str) -> None:
+def test_malformed_durations_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected a duration"):
         parse_duration(text)
 
@@ -44,7 +44,7 @@ def test_what_is_no_duration(text: str) -> None:
         ("0=value.seen<watermark-2s", Clock.WATERMARK, False, 2000, (1,)),
     ],
 )
-def test_a_rule_is_a_field_held_against_a_clock(
+def test_operator_rule_sets_field_clock_and_delay(
     rule: str, clock: Clock, inclusive: bool, delay: int, path: tuple[int, ...]
 ) -> None:
     result = applied(UserRules.parse(operator_rules=[rule]))
@@ -55,12 +55,12 @@ def test_a_rule_is_a_field_held_against_a_clock(
     assert result.source.startswith("--operator-rule")
 
 
-def test_never_is_a_rule() -> None:
+def test_never_is_a_valid_operator_rule() -> None:
     result = applied(UserRules.parse(operator_rules=["0=never"]))
     assert (result.never is not None, result.expiry, result.unknown) == (True, None, None)
 
 
-def test_an_event_time_field_takes_the_place_of_a_missing_mark() -> None:
+def test_event_time_field_replaces_missing_watermark_metadata() -> None:
     for text in ("key.window", "0=window"):
         result = applied(UserRules.parse(event_time_fields=[text]))
         assert result.expiry is not None
@@ -69,7 +69,7 @@ def test_an_event_time_field_takes_the_place_of_a_missing_mark() -> None:
     assert applied(UserRules.parse(event_time_fields=["1=window"])) == UNKNOWN
 
 
-def test_units_of_fields() -> None:
+def test_time_units_of_fields() -> None:
     units = {
         name: field.per_ms
         for name in ("expires", "expires:us", "seen", "window")
@@ -87,7 +87,7 @@ def test_units_of_fields() -> None:
         UserRules.parse(event_time_fields=["nope"]),
     ],
 )
-def test_a_field_must_be_there_and_hold_a_time(arguments: UserRules) -> None:
+def test_missing_or_non_time_fields_are_refused(arguments: UserRules) -> None:
     with pytest.raises(CheckpointError, match="field"):
         applied(arguments)
 
@@ -108,12 +108,12 @@ def test_a_field_must_be_there_and_hold_a_time(arguments: UserRules) -> None:
         {"join_retention": ["left=soon"]},
     ],
 )
-def test_what_is_misspelt_says_what_was_expected(questions: dict[str, list[str]]) -> None:
+def test_malformed_user_rules_are_refused(questions: dict[str, list[str]]) -> None:
     with pytest.raises(ValueError, match="expected"):
         UserRules.parse(**questions)
 
 
-def test_the_retention_of_a_side_needs_its_event_time() -> None:
+def test_join_retention_needs_an_event_time() -> None:
     result = UserRules.parse(join_retention=["left=1h"])
     rules = {"left-keyWithIndexToValue": UNKNOWN}
     with pytest.raises(CheckpointError, match="--event-time-field"):

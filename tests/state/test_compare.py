@@ -30,7 +30,7 @@ def state_of(live: dict[bytes, bytes], gone: set[bytes]) -> StateMap:
 
 
 @given(rows, rows, st.sets(st.sampled_from(KEYS)), st.randoms(), st.lists(st.integers(1, 7)))
-def test_every_planted_difference_is_counted_once(
+def test_snapshot_differences_are_counted_once(
     live: dict[bytes, bytes],
     written: dict[bytes, bytes],
     gone: set[bytes],
@@ -70,7 +70,7 @@ def test_last_record_of_each_key_is_compared_with_map(
     assert cases.live_keys(state) == set(live)
 
 
-def test_a_snapshot_whose_timer_differs_is_different() -> None:
+def test_snapshot_with_another_timer_is_different() -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     key = cases.user("a")
     state, _, _ = replay([Step([(key, cases.group_state(1, 5))])], track)
@@ -79,12 +79,12 @@ def test_a_snapshot_whose_timer_differs_is_different() -> None:
         assert compare_snapshot(state, written) == SnapshotDifference(0, 0, different)
 
 
-def test_an_empty_snapshot_misses_everything() -> None:
+def test_empty_snapshot_misses_all_keys() -> None:
     state = state_of({KEYS[0]: b"", KEYS[1]: b""}, set())
     assert compare_snapshot(state, []) == SnapshotDifference(2, 0, 0)
 
 
-def test_a_comparison_leaves_the_replay_that_follows_as_it_was() -> None:
+def test_comparison_does_not_change_the_replay() -> None:
     state = state_of({KEYS[0]: b"v" * 8}, set())
     compare_snapshot(state, cases.blocks([(KEYS[1], b"v" * 8), (KEYS[0], b"w" * 8)]))
     state.begin(3)
@@ -95,7 +95,7 @@ def test_a_comparison_leaves_the_replay_that_follows_as_it_was() -> None:
 
 
 @given(rows, rows)
-def test_a_snapshot_that_is_applied_is_what_deltas_would_have_made(
+def test_applied_snapshot_equals_equivalent_deltas(
     before: dict[bytes, bytes], after: dict[bytes, bytes]
 ) -> None:
     state = state_of(before, set())

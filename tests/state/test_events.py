@@ -54,7 +54,7 @@ def test_events_depend_on_previous_value_of_key(
     st.booleans(),
     st.lists(st.integers(1, 11), max_size=2),
 )
-def test_old_values_are_those_of_a_dict(
+def test_old_values_match_a_dict(
     deltas: list[list[Record]], base: list[Record], anew: bool, cuts: list[int]
 ) -> None:
     snapshot = {key: value for key, value in base if value is not None}
@@ -92,7 +92,7 @@ def test_only_values_of_live_keys_are_kept() -> None:
     assert presence._values == {}
 
 
-def test_a_snapshot_makes_every_key_known() -> None:
+def test_loaded_snapshot_makes_every_key_known() -> None:
     presence = Presence(known=False)
     presence.forget(known=True)
     presence.load(block([(b"k1", b"v" * 8)]))
@@ -109,6 +109,6 @@ def test_forgotten_value_is_unknown() -> None:
     assert result.events.tolist() == [Event.PUT, Event.REMOVAL, Event.ABSENT_REMOVAL]
 
 
-def test_words_are_by_number() -> None:
+def test_event_words_are_indexed_by_number() -> None:
     assert len(WORDS) == len(Event)
     assert WORDS[Event.ABSENT_REMOVAL] == "absent_removal"

@@ -20,7 +20,7 @@ def filters(count: int) -> list[RangeFilter]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
-def test_the_ranges_of_a_block_make_the_block(count: int) -> None:
+def test_ranges_of_a_block_partition_its_records(count: int) -> None:
     complete = block(ENTRIES, first_record=50)
     parts = [item.of(complete) for item in filters(count)]
     assert sorted(n for part in parts for n in part.ordinals.tolist()) == list(range(50, 150))
@@ -30,7 +30,7 @@ def test_the_ranges_of_a_block_make_the_block(count: int) -> None:
             assert part.value_length[i] == complete.value_length[ordinal - 50]
 
 
-def test_a_part_of_a_part_has_the_places_of_the_whole() -> None:
+def test_nested_block_parts_keep_record_ordinals() -> None:
     part = block(ENTRIES).part(np.array([3, 5, 8])).part(np.array([0, 2]))
     assert part.ordinals.tolist() == [3, 8]
 
@@ -50,7 +50,7 @@ def states(count: int) -> list[StateMap]:
 
 
 @pytest.mark.parametrize("count", [2, 7])
-def test_maps_of_ranges_are_the_map_in_parts(count: int) -> None:
+def test_maps_of_key_ranges_partition_the_map(count: int) -> None:
     complete, parts = states(1)[0], states(count)
     assert complete.rows == sum(part.rows for part in parts)
     assert complete.value_bytes == sum(part.value_bytes for part in parts)
@@ -65,7 +65,7 @@ def test_maps_of_ranges_are_the_map_in_parts(count: int) -> None:
     assert [result[key][1] for key in complete.keys(ids)] == complete.record[ids].tolist()
 
 
-def test_a_row_of_a_join_is_in_the_range_of_its_key() -> None:
+def test_join_row_and_counter_are_in_the_same_range() -> None:
     """The index stands behind the key's fields, so that variable parts lie 8 bytes further."""
     counters, rows = common_part([True, False], 2), common_part([True, False], 3)
     for i in range(50):

@@ -33,7 +33,7 @@ def live_in(positions: Positions, number: int, block: RecordBlock) -> list[bool]
 
 @pytest.mark.parametrize("name", KERNELS)
 @given(files=st.lists(records, max_size=5), cut=cuts, other_cut=cuts)
-def test_the_live_rows_are_the_last_puts_of_keys_that_were_not_removed(
+def test_live_rows_are_the_last_puts_not_removed(
     name: str, files: list[list[Record]], cut: list[int], other_cut: list[int]
 ) -> None:
     with kernel_of(name):
@@ -54,7 +54,7 @@ def test_the_live_rows_are_the_last_puts_of_keys_that_were_not_removed(
     assert len(positions.sorted) == len(live)
 
 
-def test_a_file_behind_the_chain_holds_no_live_row() -> None:
+def test_file_after_the_chain_has_no_live_row() -> None:
     positions = learnt([[(b"a", b"v")]], [])
     assert not positions.has_any_in(1)
     assert live_in(positions, 1, cases.block([(b"a", b"v")])) == [False]
@@ -70,7 +70,7 @@ def test_last_puts_grow_beyond_planned_keys() -> None:
 
 
 @pytest.mark.parametrize("record", [0, 1, (1 << 32) + 5])
-def test_a_position_counts_the_records_of_its_file_from_the_start(record: int) -> None:
+def test_positions_use_record_ordinals_of_the_file(record: int) -> None:
     puts = LastPuts()
     block = cases.block([(b"a", b"v")], record)
     puts.learn(7, block, block.ordinals)

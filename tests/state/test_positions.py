@@ -28,6 +28,6 @@ def test_positions_round_trip_through_file(places: set[tuple[int, int]]) -> None
         assert result.has_any_in(number) == bool(here)
 
 
-def test_files_do_not_run_into_each_other() -> None:
+def test_positions_of_different_files_do_not_overlap() -> None:
     last = np.array([(1 << 40) - 1])
     assert positions_of(0, last) < positions_of(1, np.array([0]))

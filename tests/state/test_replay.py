@@ -55,7 +55,7 @@ def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
 
 @pytest.mark.parametrize("name", KERNELS)
 @given(history=histories(VALUES))
-def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: list[Step]) -> None:
+def test_version_facts_match_an_object_map(name: str, history: list[Step]) -> None:
     with kernel_of(name):
         _, _, result = replay(history)
     objects = ObjectMap()
@@ -67,7 +67,7 @@ def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: l
 
 
 @pytest.mark.parametrize(("name", "timed"), crossed(KERNELS, [False, True]))
-def test_tables_of_many_keys_grow_together(name: str, timed: bool) -> None:
+def test_state_map_tables_grow_with_many_keys(name: str, timed: bool) -> None:
     keys = [b"%08d" % number for number in range(20_000)]
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE) if timed else None
     first = [(key, cases.group_state(1, 7)) for key in keys]
@@ -87,7 +87,7 @@ def test_tables_of_many_keys_grow_together(name: str, timed: bool) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 @given(history=histories(TIMED_VALUES))
 @example(history=steps([(A, TIMED_VALUES[1])], [(A, TIMED_VALUES[2])], [(A, TIMED_VALUES[2])]))
-def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list[Step]) -> None:
+def test_tracked_timer_changes_no_version_fact(name: str, history: list[Step]) -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     with kernel_of(name):
         _, _, result = replay(history, track)
@@ -105,9 +105,7 @@ def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list
         max_size=6,
     )
 )
-def test_followers_see_versions_applied_together_one_by_one(
-    name: str, history: list[list[Record]]
-) -> None:
+def test_apply_ahead_reports_each_version(name: str, history: list[list[Record]]) -> None:
     def seen(state: StateMap, change: Change) -> list[Any]:
         touched = state.list_touched_keys()
         ids = touched.ids
@@ -144,7 +142,7 @@ def test_replay_is_independent_of_block_boundaries(
 
 
 @given(history=histories(VALUES))
-def test_a_snapshot_and_the_deltas_after_it_make_what_all_deltas_make(history: list[Step]) -> None:
+def test_replay_from_a_snapshot_equals_replay_of_all_deltas(history: list[Step]) -> None:
     objects = ObjectMap()
     for at, step in enumerate(history):
         objects.take(step)
@@ -159,7 +157,7 @@ def test_a_snapshot_and_the_deltas_after_it_make_what_all_deltas_make(history: l
 
 
 @given(history=histories(VALUES))
-def test_a_map_knows_the_put_that_each_row_is_of(history: list[Step]) -> None:
+def test_put_and_insert_step_of_each_row(history: list[Step]) -> None:
     state, _, _ = replay(history)
     put: dict[bytes, int] = {}
     born: dict[bytes, int] = {}
@@ -185,12 +183,12 @@ def test_a_map_knows_the_put_that_each_row_is_of(history: list[Step]) -> None:
 # --- single cases ----------------------------------------------------------------------------
 
 
-def test_a_map_without_versions_is_empty() -> None:
+def test_state_map_without_versions_is_empty() -> None:
     state = StateMap()
     assert (len(state), state.rows, state.versions) == (0, 0, [])
 
 
-def test_a_key_removed_and_put_again_in_one_version_has_a_new_key_object() -> None:
+def test_key_reinserted_in_one_version_has_a_new_key_object() -> None:
     state, _, facts = replay(steps([(A, V), (B, V)], [(A, None), (A, V), (B, V)]))
     assert state.list_touched_keys().reborn.tolist() == [True, False]
     assert (facts[1].shared_rows, facts[1].shared_keys, facts[1].same_value_rows) == (0, 1, 2)
@@ -203,7 +201,7 @@ def test_removal_of_absent_key_is_counted() -> None:
     assert (facts[0].removed_rows, facts[0].rows) == (0, 0)
 
 
-def test_the_last_of_many_records_of_a_key_wins_across_blocks() -> None:
+def test_last_record_of_a_key_wins_across_blocks() -> None:
     step = Step([(A, V), (A, W), (A, None), (A, W)], cuts=(1, 2, 3))
     state, changes, _ = replay([step])
     assert vars(changes[0].counts) == vars(RecordCounts(puts=3, inserts=2, updates=1, removals=1))
@@ -211,13 +209,13 @@ def test_the_last_of_many_records_of_a_key_wins_across_blocks() -> None:
     assert state.rows == 1
 
 
-def test_values_of_one_size_and_other_bytes_are_changed_and_not_the_same() -> None:
+def test_values_of_equal_size_and_other_bytes_are_changed() -> None:
     _, _, facts = replay(steps([(A, V), (B, V)], [(A, W), (B, V)]))
     assert (facts[1].changed_rows, facts[1].same_value_rows) == (1, 1)
     assert (facts[1].same_value_puts, facts[1].same_value_put_bytes) == (1, 16)
 
 
-def test_an_empty_version_shares_every_row_with_the_one_before() -> None:
+def test_empty_version_shares_all_rows_with_the_previous_version() -> None:
     _, _, facts = replay(steps([(A, V), (b"", b"")], []))
     assert (facts[1].rows, facts[1].shared_rows, facts[1].two_versions_bytes) == (2, 2, 16)
 
@@ -233,7 +231,7 @@ def test_replay_from_base_has_unknown_change() -> None:
     assert state.puts[: len(state)].tolist() == [1]
 
 
-def test_many_keys_do_not_collide() -> None:
+def test_many_keys_are_removed_correctly() -> None:
     keys = [number.to_bytes(8, "little") for number in range(5000)]
     state, _, facts = replay(
         [
@@ -245,7 +243,7 @@ def test_many_keys_do_not_collide() -> None:
     assert cases.live_keys(state) == set(keys[1::2])
 
 
-def test_holding_a_block_against_the_map_leaves_its_rows_as_they_are() -> None:
+def test_comparing_a_block_leaves_the_map_unchanged() -> None:
     state, _, _ = replay(steps([(A, V), (B, V)]))
     _, ids, same = state.holds(cases.block([(B, V), (A, W), (C, V)]))
     assert state.keys(ids) == [B, A, C]
@@ -253,7 +251,7 @@ def test_holding_a_block_against_the_map_leaves_its_rows_as_they_are() -> None:
     assert cases.live_keys(state) == {A, B}
 
 
-def test_portions_are_all_ids_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_portions_cover_all_ids_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inspector.state.replay._PORTION", 2)
     assert list(StateMap().portions()) == []
     assert StateMap().where(lambda sample: StateMap().live[sample]).tolist() == []
@@ -281,7 +279,7 @@ def test_put_reports_replaced_timer_and_unchanged_state() -> None:
     assert state.record[:3].tolist() == [0, 0, 1]
 
 
-def test_a_key_that_is_put_again_after_its_removal_replaces_no_timer() -> None:
+def test_key_put_after_removal_replaces_no_timer() -> None:
     key = cases.user("a")
     state = timed(
         [(key, cases.group_state(1, 50))], [(key, None)], [(key, cases.group_state(1, 9))]
@@ -290,7 +288,7 @@ def test_a_key_that_is_put_again_after_its_removal_replaces_no_timer() -> None:
     assert not state.put_same_state[0]
 
 
-def test_a_removal_has_its_place_in_the_delta_too() -> None:
+def test_removal_has_its_record_position() -> None:
     first, second = (cases.user(name) for name in "ab")
     state = timed([(first, cases.group_state(1, 50))], [(second, None), (first, None)])
     assert dict(zip(state.keys(np.arange(2)), state.record[:2].tolist(), strict=True)) == {
@@ -299,7 +297,7 @@ def test_a_removal_has_its_place_in_the_delta_too() -> None:
     }
 
 
-def test_a_timer_that_a_version_sets_twice_replaces_the_one_that_it_set_first() -> None:
+def test_timer_set_twice_in_a_version_replaces_the_first() -> None:
     key = cases.user("a")
     state = timed(
         [(key, cases.group_state(1, 50))],
@@ -310,7 +308,7 @@ def test_a_timer_that_a_version_sets_twice_replaces_the_one_that_it_set_first() 
     assert state.record[0] == 1
 
 
-def test_the_first_key_below_the_one_before_it_is_found_by_its_place_in_the_file() -> None:
+def test_first_key_descent_is_found_within_a_block() -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     ascending = [(cases.user(name), cases.group_state(1, -1)) for name in "abcd"]
     descends = [*ascending[:3], ascending[0], ascending[1], ascending[0]]
@@ -325,7 +323,7 @@ def test_the_first_key_below_the_one_before_it_is_found_by_its_place_in_the_file
     assert [change.first_descent for change in changes] == [None, 3, 5, 3]
 
 
-def test_null_and_unreadable_clocks_are_none() -> None:
+def test_null_and_unreadable_timers_are_no_clock() -> None:
     state = timed(
         [
             (cases.user("a"), cases.group_state(1, None)),

@@ -48,7 +48,7 @@ def state(contents: Sequence[Sequence[Record]]) -> dict[bytes, tuple[bytes, tupl
 
 
 @given(files, files, st.booleans(), st.integers(1, 3))
-def test_added_removed_and_changed_keys(
+def test_differences_of_two_versions_match_dicts(
     old: list[list[Record]], more: list[list[Record]], shared: bool, passes: int
 ) -> None:
     parts = []
@@ -94,7 +94,7 @@ def test_added_removed_and_changed_keys(
         assert all(positions.has_any_in(number) for number, _ in where)
 
 
-def test_a_side_that_is_forgotten_is_empty() -> None:
+def test_forgotten_version_has_no_keys() -> None:
     keys = TwoVersions()
     learn(keys, Compared.OLD, [[(b"k", b"v")]])
     learn(keys, Compared.NEW, [[(b"k", b"v")]])

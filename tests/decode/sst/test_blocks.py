@@ -40,19 +40,19 @@ def read(
 
 @pytest.mark.parametrize("piece", [1, 20, 60, 10_000])
 @pytest.mark.parametrize("raw", [1, 16, 10_000])
-def test_blocks_are_the_same_in_pieces_of_any_size(piece: int, raw: int) -> None:
+def test_blocks_are_read_in_pieces_of_any_size(piece: int, raw: int) -> None:
     data, handles = written()
     assert read(data, handles, piece, raw) == PARTS
 
 
-def test_one_block() -> None:
+def test_single_block_is_read() -> None:
     data, handles = written()
     blocks = Blocks(BytesSource(data), FOOTER, LIMITS)
     item = zip(handles.offset.tolist(), handles.size.tolist(), strict=True)
     assert [blocks.read(Handle(*pair), "block") for pair in item] == PARTS
 
 
-def test_a_changed_byte_of_any_block() -> None:
+def test_changed_byte_of_a_block_fails_its_checksum() -> None:
     data, handles = written()
     for item in range(len(data)):
         damaged = bytearray(data)
@@ -62,7 +62,7 @@ def test_a_changed_byte_of_any_block() -> None:
         assert caught.value.offset == max(at for at in handles.offset.tolist() if at <= item)
 
 
-def test_a_block_outside_of_the_file() -> None:
+def test_block_outside_of_the_file_is_refused() -> None:
     data, handles = written()
     with pytest.raises(TruncatedError, match="data blocks of"):
         read(data[:-1], handles, 10_000, 10_000)
@@ -70,7 +70,7 @@ def test_a_block_outside_of_the_file() -> None:
         Blocks(BytesSource(b""), FOOTER, LIMITS).read(Handle(0, 1), "index")
 
 
-def test_a_block_above_the_limit_before_and_after_it_is_unpacked() -> None:
+def test_block_above_the_limit_is_refused_packed_and_unpacked() -> None:
     data, handles = written()
     assert read(data, handles, 1, 1, Limits(frame_bytes=300))
     with pytest.raises(LimitError, match="a block of 300 bytes"):

@@ -23,20 +23,20 @@ empty block that is not compressed, of the short one as Snappy, of the long one 
 
 
 @pytest.mark.parametrize("kind", PINNED)
-def test_sums_are_those_that_rocksdb_pins(kind: int) -> None:
+def test_checksums_equal_those_pinned_by_rocksdb(kind: int) -> None:
     result = [checksum(kind, b"", 0), checksum(kind, SHORT, 1), checksum(kind, LONG, 7)]
     assert tuple(struct.pack("<I", item).hex().upper() for item in result) == PINNED[kind]
 
 
 @pytest.mark.parametrize("kind", CHECKSUMS[1:])
-def test_every_byte_counts_also_the_last(kind: int) -> None:
+def test_checksum_depends_on_every_byte_and_the_block_type(kind: int) -> None:
     result = {checksum(kind, block, last) for block in (SHORT, LONG, b"") for last in (0, 4, 7)}
     assert len(result) == 9
     assert all(0 <= item < 1 << 32 for item in result)
     assert checksum(kind, memoryview(SHORT), 4) == checksum(kind, SHORT, 4)
 
 
-def test_a_context_depends_on_the_place() -> None:
+def test_checksum_context_depends_on_the_offset() -> None:
     assert context(0, 123) == 0
     assert context(7, 0) == 7
     assert len({context(0xABCD, location) for location in (0, 1, 99, (1 << 32) + 5, 1 << 40)}) == 5

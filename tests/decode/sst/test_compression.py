@@ -46,14 +46,14 @@ FORMS = {
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_what_was_packed_is_unpacked(name: str) -> None:
+def test_decompress_inverts_each_codec(name: str) -> None:
     kind, block = FORMS[name]
     assert decompress(kind, block, len(RAW), 0) == RAW
 
 
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("size", [0, len(RAW) - 1, len(RAW) + 1, len(RAW) * 2])
-def test_another_size_than_was_told(name: str, size: int) -> None:
+def test_wrong_decompressed_size_is_refused(name: str, size: int) -> None:
     kind, block = FORMS[name]
     with pytest.raises(FrameError, match=r"^byte 99: "):
         decompress(kind, block, size, 99)
@@ -61,7 +61,7 @@ def test_another_size_than_was_told(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 @given(data=st.data())
-def test_damage_is_an_error_or_has_the_size(name: str, data: st.DataObject) -> None:
+def test_damaged_block_raises_or_has_the_stored_size(name: str, data: st.DataObject) -> None:
     kind, block = FORMS[name]
     damaged = bytearray(block)
     damaged[data.draw(st.integers(0, len(block) - 1))] ^= data.draw(st.integers(1, 255))
@@ -74,7 +74,7 @@ def test_damage_is_an_error_or_has_the_size(name: str, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("kind", [6, 8, 128, 255])
-def test_a_type_that_is_not_read(kind: int) -> None:
+def test_unknown_compression_type_is_refused(kind: int) -> None:
     with pytest.raises(DecodeError, match=f"^byte 9: a block of compression type {kind},"):
         decompress(kind, b"", 0, 9)
 
@@ -88,13 +88,13 @@ def sizes(blocks: list[tuple[int, bytes]]) -> tuple[list[int], list[int]]:
     return size.tolist(), skipped.tolist()
 
 
-def test_sizes_before_blocks() -> None:
+def test_raw_sizes_of_compressed_blocks() -> None:
     blocks = [(0, b"as it is"), (4, varint(5) + b"x"), (1, varint(300) + b"x"), (7, varint(70000))]
     assert sizes(blocks) == ([8, 5, 300, 70000], [0, 1, 0, 3])
     assert sizes([(0, b""), (0, b"abc")]) == ([0, 3], [0, 0])
 
 
 @pytest.mark.parametrize("block", [b"", b"\x80", b"\x80\x80\x80\x80\x80\x00"])
-def test_blocks_without_a_size(block: bytes) -> None:
+def test_compressed_block_without_its_size_is_refused(block: bytes) -> None:
     with pytest.raises(RecordError, match=r"^byte 1004: a compressed block without its size"):
         sizes([(0, b"abc"), (4, b"\0"), (4, block), (4, b"\0")])

@@ -28,7 +28,7 @@ def keys_of(blocks: list[EntryBlock]) -> list[bytes]:
     return [block.key(index) for block in blocks for index in range(block.count)]
 
 
-def test_blocks_of_entries_have_the_size_that_was_asked_for() -> None:
+def test_entry_blocks_have_the_requested_size() -> None:
     reader = EntryReader(SMALL)
     result = list(reader.read(raw(values(b"a", b"b", b"c"), values(b"d"))))
     assert keys_of(result) == [b"a", b"b", b"c", b"d"]
@@ -39,28 +39,28 @@ def test_blocks_of_entries_have_the_size_that_was_asked_for() -> None:
     assert reader.count == 5
 
 
-def test_a_longer_entry_is_held_as_a_whole() -> None:
+def test_entry_longer_than_a_block_is_kept_whole() -> None:
     result = list(EntryReader(SMALL).read(raw(values(b"a"), values(b"b", value=b"v" * 90))))
     assert [len(block.buffer) for block in result] == [14, 99]
     with pytest.raises(LimitError, match=r"^byte 1000: a key or value is too long"):
         list(EntryReader(SMALL).read(raw(values(b"b", value=b"v" * 101))))
 
 
-def test_the_order_holds_from_block_to_block() -> None:
+def test_entries_must_ascend_across_blocks() -> None:
     reader = EntryReader(SMALL)
     list(reader.read(raw(values(b"b"))))
     with pytest.raises(RecordError, match=r"^byte 1000: .*not above the one before"):
         list(reader.read(raw(values(b"a"))))
 
 
-def test_what_was_found_before_an_error_is_given_first() -> None:
+def test_entries_before_an_error_are_returned() -> None:
     blocks = EntryReader(SMALL).read(raw(values(b"a"), b"\xff" * 9))
     assert keys_of([next(blocks)]) == [b"a"]
     with pytest.raises(RecordError, match=r"^byte 1025: a block without room"):
         next(blocks)
 
 
-def test_types() -> None:
+def test_entry_types() -> None:
     block = block_of([(internal_key(b"a", 5, DELETION), b"")])
     (result,) = EntryReader(SMALL).read(raw(block))
     assert (result.type.tolist(), result.sequence.tolist(), result.plain) == (

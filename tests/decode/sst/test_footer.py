@@ -32,7 +32,7 @@ def test_footers_of_rocksdb(version: int, kind: int, name: str) -> None:
     assert (result.index is None) == (result.base != 0) == (version == 6)
 
 
-def test_a_byte_of_an_extended_footer_that_was_changed() -> None:
+def test_changed_byte_of_an_extended_footer_is_refused() -> None:
     data = file_of("format_6_kXXH3")
     for item in range(len(data) - SIZE, len(data)):
         damaged = bytearray(data)
@@ -41,7 +41,7 @@ def test_a_byte_of_an_extended_footer_that_was_changed() -> None:
             read_footer(BytesSource(bytes(damaged)))
 
 
-def test_handles_of_a_plain_footer() -> None:
+def test_block_handles_of_a_plain_footer() -> None:
     handles = varint(7000) + varint(100) + varint(6000) + varint(995)
     result = read_footer(BytesSource(bytes(8000) + footer(handles=handles)))
     assert result.metaindex == Handle(7000, 100)
@@ -61,12 +61,12 @@ def test_handles_of_a_plain_footer() -> None:
         (footer(handles=b"\xff" * 40), "byte 1: offset of a block: no integer"),
     ],
 )
-def test_what_is_no_footer(data: bytes, message: str) -> None:
+def test_malformed_footers_are_refused(data: bytes, message: str) -> None:
     with pytest.raises(DecodeError, match=message):
         read_footer(BytesSource(data))
 
 
-def test_a_metaindex_before_the_file() -> None:
+def test_metaindex_before_the_file_is_refused() -> None:
     extended = struct.pack("<4sIII16sQ", b"\x3e\0\x7a\0", 0, 1, 1, b"", 0)
     data = footer(6, kind=0, handles=extended)
     with pytest.raises(TruncatedError, match="a metaindex of 1 bytes lies before byte 0"):
@@ -75,12 +75,12 @@ def test_a_metaindex_before_the_file() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, SIZE - 1])
-def test_a_file_shorter_than_a_footer(size: int) -> None:
+def test_file_shorter_than_a_footer_is_refused(size: int) -> None:
     with pytest.raises(TruncatedError, match=f"got {size} bytes, a footer has 53"):
         read_footer(BytesSource(bytes(size)))
 
 
-def test_a_handle_that_no_file_has() -> None:
+def test_handle_beyond_64_bit_offsets_is_refused() -> None:
     assert Handles.of(Handle(5, 6)).offset.tolist() == [5]
     with pytest.raises(RecordError, match="a block of 6 bytes at byte"):
         Handles.of(Handle(1 << 63, 6))

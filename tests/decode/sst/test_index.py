@@ -45,7 +45,7 @@ def table(*order: int, levels: list[list[int]] | None = None, tail: bytes = b"")
     return Table(BytesSource(writer.finish(index, properties)))
 
 
-def test_blocks_one_behind_the_other() -> None:
+def test_index_of_one_and_two_levels() -> None:
     expected = [(b"a", 1, VALUE, b"1"), (b"b", 1, VALUE, b"2")]
     assert entries_of(table(0, 1)) == expected
     assert entries_of(table(0, 1, levels=[[0], [1]])) == expected
@@ -53,18 +53,18 @@ def test_blocks_one_behind_the_other() -> None:
 
 
 @pytest.mark.parametrize("order", [(1, 0), (0, 0), (0, 1, 0)])
-def test_an_index_that_goes_back(order: tuple[int, ...]) -> None:
+def test_index_that_goes_back_is_refused(order: tuple[int, ...]) -> None:
     with pytest.raises(RecordError, match="the index leads to byte 0, the block before ends at"):
         entries_of(table(*order))
 
 
-def test_partitions_that_go_back() -> None:
+def test_index_partitions_that_go_back_are_refused() -> None:
     with pytest.raises(RecordError, match="the index leads to"):
         entries_of(table(0, 0, levels=[[]]))  # the same, again and again
     with pytest.raises(RecordError, match="the index leads to byte 0"):
         entries_of(table(0, 1, levels=[[1], [0]]))
 
 
-def test_an_index_with_impossible_lengths() -> None:
+def test_index_with_impossible_lengths_is_refused() -> None:
     with pytest.raises(RecordError, match="an index with impossible lengths"):
         entries_of(table(0, 1, tail=b"\x80"))

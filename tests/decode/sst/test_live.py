@@ -52,7 +52,7 @@ RANGES = st.lists(st.tuples(KEYS, KEYS), max_size=4)
 
 
 @given(OPERATIONS, RANGES, st.data())
-def test_live_rows_are_those_of_the_model(
+def test_live_rows_match_a_model(
     operations: list[tuple[bytes, int, bytes]],
     deleted: list[tuple[bytes, bytes]],
     data: st.DataObject,
@@ -86,7 +86,7 @@ def test_live_rows_are_those_of_the_model(
         assert live(tables, limits, start, end) == within(expected, start, end)
 
 
-def test_tables_one_behind_the_other_are_passed_on() -> None:
+def test_tables_with_disjoint_keys_are_concatenated() -> None:
     tables = [
         table_of([(b"%d%03d" % (number, i), 1, VALUE, b"v") for i in range(50)])
         for number in range(5)
@@ -97,21 +97,21 @@ def test_tables_one_behind_the_other_are_passed_on() -> None:
     assert live([]) == []
 
 
-def test_a_key_whose_versions_fill_many_blocks() -> None:
+def test_key_with_versions_in_many_blocks() -> None:
     several_values = [(b"k", sequence, MERGE, b"%03d" % sequence) for sequence in range(300, 0, -1)]
     table = table_of([(b"a", 1, VALUE, b"first"), *several_values, (b"z", 1, VALUE, b"last")])
     value = b",".join(b"%03d" % number for number in range(1, 301))
     assert live([table], TINY) == [(b"a", b"first"), (b"k", value), (b"z", b"last")]
 
 
-def test_a_merged_value_has_a_limit() -> None:
+def test_merged_value_limit() -> None:
     several_values = [(b"k", sequence, MERGE, b"12345") for sequence in range(300, 0, -1)]
     with pytest.raises(LimitError, match=r"merged value of 1,799 bytes.*record_bytes"):
         live([table_of(several_values)], Limits(record_bytes=1798))
     assert len(live([table_of(several_values)], Limits(record_bytes=1799))[0][1]) == 1799
 
 
-def test_operands_of_another_operator_are_refused() -> None:
+def test_unknown_merge_operator_is_refused() -> None:
     entry = (b"k", 1, MERGE, b"v")
     second = {b"rocksdb.merge.operator": b"UInt64AddOperator"}
     with pytest.raises(RecordError, match="UInt64AddOperator"):
@@ -119,7 +119,7 @@ def test_operands_of_another_operator_are_refused() -> None:
     assert live([table_of([(b"k", 1, VALUE, b"v")], extra=second)]) == [(b"k", b"v")]
 
 
-def test_one_sequence_number_twice() -> None:
+def test_sequence_number_of_a_key_twice_is_refused() -> None:
     first, second = (table_of([(b"k", 7, VALUE, value)]) for value in (b"1", b"2"))
     with pytest.raises(RecordError, match="twice with one sequence number"):
         live([first, second])

@@ -50,12 +50,12 @@ CASES = [_marked(name) for name in case_names() if name != UNREAD]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_live_rows_are_those_of_rocksdbs_own_iterator(name: str) -> None:
+def test_live_rows_match_the_iterator_of_rocksdb(name: str) -> None:
     assert rows_of(live_entries(opened(name))) == case(name).live
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_of_a_range_of_keys_all_is_there(name: str) -> None:
+def test_live_rows_of_a_key_range_are_complete(name: str) -> None:
     expected = case(name).live
     keys = sorted({key for key, _ in expected})
     for at in range(0, len(keys), max(1, len(keys) // 5)):
@@ -65,7 +65,7 @@ def test_of_a_range_of_keys_all_is_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["index_delta_6", "index_partitioned_delta_6", "levels"])
-def test_of_a_range_of_keys_little_else_is_read(name: str) -> None:
+def test_key_range_reads_few_other_entries(name: str) -> None:
     keys = [key for key, _ in case(name).live]
     start, end = keys[len(keys) // 2], keys[len(keys) * 6 // 10]
 
@@ -104,7 +104,7 @@ def said(properties: TableProperties, key: str) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_properties_are_those_that_rocksdb_tells(name: str) -> None:
+def test_table_properties_match_rocksdb(name: str) -> None:
     for table in opened(name):
         result = case(name).properties[table.path or ""]
         assert {key: said(table.properties, key) for key in result} == result
@@ -122,7 +122,7 @@ def test_properties_are_those_that_rocksdb_tells(name: str) -> None:
         assert values + sum(len(item.end) for item in ranges) == properties.raw_value_bytes
 
 
-def test_properties_tell_the_run_and_what_user_collectors_said() -> None:
+def test_properties_have_session_and_user_collector_values() -> None:
     (table,) = opened("one_entry")
     properties = table.properties
     assert len(properties.stored["rocksdb.creating.session.identity"]) == 20
@@ -133,25 +133,25 @@ def test_properties_tell_the_run_and_what_user_collectors_said() -> None:
     assert Table(BytesSource(data)).properties.stored["mine"] == b"\x00\xff"
 
 
-def test_small_pieces_hold_the_same() -> None:
+def test_entries_are_equal_for_small_blocks() -> None:
     for name in ("levels", "mixed_compacted", "large_values", "deep"):
         for table, complete in zip(opened(name), opened(name), strict=True):
             small = [entry for block in table.entries(300) for entry in block.tag.tolist()]
             assert small == [tag for block in complete.entries() for tag in block.tag.tolist()]
 
 
-def test_the_first_key() -> None:
+def test_first_key_of_a_table() -> None:
     assert [table.first_key() for table in opened("one_entry")] == [b"key-00000"]
     assert [table.first_key() for table in opened("only_a_range")] == [None]
 
 
-def test_range_deletions() -> None:
+def test_range_deletions_of_a_table() -> None:
     (table,) = opened("only_a_range")
     assert table.range_deletions() == (RangeDeletion(b"key-00000", b"key-00020", 1),)
     assert opened("one_entry")[0].range_deletions() == ()
 
 
-def test_a_dictionary_is_refused() -> None:
+def test_compression_dictionary_is_refused() -> None:
     (table,) = opened(UNREAD)
     assert table.properties.entries
     with pytest.raises(DecodeError, match=r"^0.*\.sst: byte \d+: .*dictionary"):
@@ -166,7 +166,7 @@ def test_a_dictionary_is_refused() -> None:
         (b"rocksdb.num.entries", varint(7), "1 entries, the table's properties tell 7"),
     ],
 )
-def test_properties_that_do_not_allow_to_read(
+def test_tables_with_unsupported_properties_are_refused(
     property_name: bytes, value: bytes, message: str
 ) -> None:
     table = Table(
@@ -178,27 +178,27 @@ def test_properties_that_do_not_allow_to_read(
     assert caught.value.offset is not None
 
 
-def test_an_index_of_an_unknown_type() -> None:
+def test_unknown_index_type_is_refused() -> None:
     options = {b"rocksdb.block.based.table.index.type": struct.pack("<I", 9)}
     with pytest.raises(DecodeError, match="an index of type 9"):
         Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], extra=options)))
 
 
 @pytest.mark.parametrize("kind", [3, 17, 22, 255])
-def test_an_entry_of_a_type_that_is_not_read(kind: int) -> None:
+def test_unsupported_entry_type_is_refused(kind: int) -> None:
     table = Table(BytesSource(table_of([(b"k", 1, kind, b"v")])))
     with pytest.raises(DecodeError, match=f"an entry of type {kind} "):
         list(table.entries())
 
 
-def test_keys_that_do_not_ascend() -> None:
+def test_keys_that_do_not_ascend_are_refused() -> None:
     for second in ((b"a", 2, VALUE, b""), (b"b", 1, VALUE, b""), (b"b", 9, VALUE, b"")):
         data = table_of([(b"b", 1, VALUE, b""), second], per_block=1)
         with pytest.raises(RecordError, match="not above the one before"):
             live([data])
 
 
-def test_limits() -> None:
+def test_record_frame_and_ratio_limits() -> None:
     data = table_of([(b"k", 1, VALUE, b"v" * 5000)])
     assert live([data], Limits(record_bytes=5000))
     with pytest.raises(LimitError, match="record_bytes"):
@@ -210,7 +210,7 @@ def test_limits() -> None:
         live([repeated], Limits(ratio=10, ratio_from_bytes=100))
 
 
-def test_what_is_held_all_the_time_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_of_properties_and_range_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
     options = {b"mine": bytes(1 << 20)}
     with pytest.raises(LimitError, match=r"properties of 1,0.* bytes, at most 1,048,576 are read"):
         Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], extra=options)))
@@ -221,7 +221,7 @@ def test_what_is_held_all_the_time_has_limits(monkeypatch: pytest.MonkeyPatch) -
         live([table_of([], ranges)])
 
 
-def test_every_proper_prefix_is_refused() -> None:
+def test_every_prefix_of_a_table_is_refused() -> None:
     data = case("one_block").tables["000009.sst"]
     for size in range(len(data)):
         with pytest.raises(DecodeError):
@@ -234,7 +234,7 @@ SMALL = ("one_block", "format_6_kXXH3", "index_partitioned_5", "merges", "ranges
 
 
 @given(st.data())
-def test_a_changed_byte_is_noticed_or_means_nothing(data: st.DataObject) -> None:
+def test_changed_byte_raises_or_changes_no_row(data: st.DataObject) -> None:
     chosen = case(data.draw(st.sampled_from(SMALL)))
     tables = dict(chosen.tables)
     name = data.draw(st.sampled_from(sorted(tables)))
@@ -249,7 +249,7 @@ def test_a_changed_byte_is_noticed_or_means_nothing(data: st.DataObject) -> None
 
 
 @given(st.data())
-def test_damage_under_true_checksums_gives_rows_or_an_error(data: st.DataObject) -> None:
+def test_damage_without_checksums_gives_rows_or_decode_error(data: st.DataObject) -> None:
     """Of a table without checksums, so that every byte is taken for true."""
     damaged = bytearray(case("format_5_kNoChecksum").tables["000009.sst"])
     for _ in range(data.draw(st.integers(1, 4))):
@@ -259,7 +259,7 @@ def test_damage_under_true_checksums_gives_rows_or_an_error(data: st.DataObject)
 
 
 @given(st.binary(max_size=200), st.sampled_from([2, 5, 6, 7]))
-def test_any_bytes_before_a_magic_number(data: bytes, version: int) -> None:
+def test_any_bytes_before_the_magic_number_are_refused(data: bytes, version: int) -> None:
     with pytest.raises(DecodeError):
         live([data + struct.pack("<IQ", version, 0x88E241B785F4CFF7)])
     with pytest.raises(DecodeError):

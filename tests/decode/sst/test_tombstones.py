@@ -23,7 +23,7 @@ def ranges_of(result: Tombstones) -> list[tuple[bytes, bytes, int]]:
     return list(zip(bounds[::2], bounds[1::2], result.sequence.tolist(), strict=True))
 
 
-def test_the_newest_of_what_covers_a_range() -> None:
+def test_newest_deletion_of_overlapping_ranges() -> None:
     first, second = RangeDeletion(b"a", b"d", 5), RangeDeletion(b"b", b"c", 9)
     expected = [(b"a", b"b", 5), (b"b", b"c", 9), (b"c", b"d", 5)]
     assert ranges_of(Tombstones.of([first, second])) == expected
@@ -32,7 +32,7 @@ def test_the_newest_of_what_covers_a_range() -> None:
 
 
 @given(RANGES)
-def test_ranges_are_disjoint_and_cover_the_same(deletions: list[RangeDeletion]) -> None:
+def test_tombstones_are_disjoint_with_equal_coverage(deletions: list[RangeDeletion]) -> None:
     ranges = ranges_of(Tombstones.of(deletions))
     assert all(start < end for start, end, _ in ranges)
     assert all(item[1] <= element[0] for item, element in pairwise(ranges))

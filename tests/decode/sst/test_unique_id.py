@@ -23,7 +23,7 @@ STORED = {
 }
 
 
-def test_every_table_of_the_fixtures_has_the_id_of_its_manifest() -> None:
+def test_unique_ids_of_fixture_tables_match_their_manifest() -> None:
     compared = 0
     for path in sorted(FIXTURES.glob("*/rocksdb_*/checkpoint/state/*/*/*.zip")):
         with zipfile.ZipFile(path) as archive:
@@ -40,7 +40,7 @@ def test_every_table_of_the_fixtures_has_the_id_of_its_manifest() -> None:
     assert compared > 100
 
 
-def test_the_id_of_another_number_database_or_session_is_another() -> None:
+def test_unique_id_depends_on_file_number_database_and_session() -> None:
     ids = {unique_id(STORED)}
     for name, value in (
         ("rocksdb.creating.db.identity", b"5f941a2a-926f-4991-af6b-134a3b780da8"),
@@ -54,7 +54,7 @@ def test_the_id_of_another_number_database_or_session_is_another() -> None:
 
 
 @pytest.mark.parametrize("name", STORED)
-def test_without_one_of_the_properties_the_id_is_not_known(name: str) -> None:
+def test_unique_id_needs_all_properties(name: str) -> None:
     assert unique_id({key: value for key, value in STORED.items() if key != name}) is None
 
 
@@ -70,6 +70,6 @@ def test_no_id_for_lower_case_session_or_file_number_zero(name: str, value: byte
 
 
 @given(st.fixed_dictionaries({}, optional={name: st.binary(max_size=30) for name in STORED}))
-def test_any_properties_make_an_id_or_none(stored: dict[str, bytes]) -> None:
+def test_any_properties_give_a_unique_id_or_none(stored: dict[str, bytes]) -> None:
     result = unique_id(STORED | stored)
     assert result is None or all(0 <= part < 1 << 64 for part in result)
