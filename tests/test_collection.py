@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -55,6 +56,16 @@ def test_every_test_file_has_tests(tests_found: Counter[tuple[str, bool]]) -> No
         counter = collected("-m", "full or not full or browser")
     assert set(counter) == files_of_tests()
     assert sum(counter.values()) > FEWEST
+
+
+def test_tests_named_in_ci_exist() -> None:
+    text = (ROOT / ".ci" / "run").read_text("utf-8")
+    engine = "tests/engines/test_spark.py"
+    assert f"local engine={engine}" in text
+    named = re.findall(r"(tests/[\w/]+\.py)::(\w+)", text.replace("$engine", engine))
+    assert len(named) > 5
+    for file, name in named:
+        assert f"def {name}(" in (ROOT / file).read_text("utf-8")
 
 
 def test_no_test_folder_has_ignored_name(request: pytest.FixtureRequest) -> None:
