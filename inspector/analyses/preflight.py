@@ -499,7 +499,8 @@ def _refusal(line: judgement.Line) -> str:
     return f"{line.rule.kind.title} ({line.item}{where})"
 
 
-# name in a sentence of each part that two checkpoints have, by what a rule compares
+# name of a restart rule -> name of the part that it compares, such as ``key``; for the clause
+# "the new ... does not match the state's" on why Spark refuses a query
 _PARTS = {
     "key-schema": "key",
     "value-schema": "value",

@@ -135,8 +135,9 @@ class RewriteRow(
 # names of the fields of :class:`VersionFacts` that are columns: all plain numbers, except those of
 # stores
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
-# names of all columns with numbers of a version: plain fields of :class:`VersionFacts`, and two of
-# its properties
+# Names of all columns with numbers of a version: plain fields of :class:`VersionFacts`, and two
+# of its properties. These are the bytes of the version and the previous one, with each shared
+# object counted once, and as if nothing were shared.
 _MEASURED = (*_COUNTED, "two_versions_bytes", "two_versions_unshared_bytes")
 # columns with numbers of a version that are known even if it was loaded from a snapshot alone
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")

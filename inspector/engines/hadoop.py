@@ -98,9 +98,9 @@ _KEYED = pa.schema([("partition_key", pa.int32()), *CHUNKS])
 # partition that gets the file's chunks
 _REQUESTS = pa.schema([pa.field("uri", pa.string()), CHUNKS.field("path"), _KEYED.field(0)])
 
-# SQL expression that splits a file's ``content`` into rows of at most CHUNK_BYTES bytes, each with
-# its number. The lambda's variable holds the bytes, because Spark would copy the column for each
-# chunk.
+# SQL expression that splits a file's ``content`` into rows of at most CHUNK_BYTES bytes. The
+# columns are ``chunk``, the number of the row from 0, and ``content``, its bytes. The lambda's
+# variable holds the bytes of the file, because Spark would copy the column for each chunk.
 _CHUNKS_OF_CONTENT = (
     f"posexplode(flatten(transform(array(content), c -> transform("
     f"sequence(0, (octet_length(c) - 1) div {CHUNK_BYTES}), "

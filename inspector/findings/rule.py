@@ -23,7 +23,11 @@ FOLDERS = ("integrity", "lifetime", "watermark", "cost")  # packages whose modul
 
 
 class Subject(Protocol):
-    """Part of a checkpoint that a finding is about, such as a view of an operator or a store."""
+    """Part of a checkpoint that a finding is about, such as a view of an operator or a store.
+
+    It has three properties: the number of the operator, the name of the store, and ``numbers``.
+    ``numbers`` has values by name for all templates of messages about the part.
+    """
 
     @property
     def operator_id(self) -> int | None:

@@ -252,8 +252,10 @@ def _row_keys(
 def _as_format(side: Side, other: Side) -> Sequence[QuerySource]:
     """Return the sources of ``other`` as they would be in the offset log format of ``side``.
 
-    Format 1 has a line for each use of a source. Format 2 has one line for each source, under the
-    position of its last use. From format 2 to 1 only a single source can be converted.
+    Format 1 has a line for each use of a source. Format 2 has one line for each source, under
+    the position of its last use. A conversion from format 2 to 1 needs a single source whose
+    name is a number. Sources that need no conversion, or cannot be converted, are returned
+    unchanged.
     """
     formats = [each.confs[OFFSET_FORMAT] for each in (side, other)]
     sources = other.sources

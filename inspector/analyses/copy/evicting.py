@@ -156,8 +156,9 @@ class Eviction:
     def ways(self, run: Run) -> dict[StoreName, Way]:
         """Return the way to evict rows of each store, with the effect on the query's results.
 
-        A way is refused if results or state would be wrong, or if it is not possible for the store.
-        If the user chose an operator, only its stores are in the result.
+        A way is refused if results or state would be wrong, or if it is not possible for the
+        store. Refused ways are in the result too, with the reason as their ``words``. If the
+        user chose an operator, only its stores are in the result.
         """
         found = {}
         encoding = run.checkpoint.conf(run.version, "stateStore.encodingFormat") or UNSAFE_ROW

@@ -103,7 +103,8 @@ TO_LOAD = (
     "When the query starts, Spark loads {rows} from {files}, checksum files included: {form} for "
     "each store of a partition. How long that takes was not measured."
 )
-# error message for an operator whose state cannot have the requested form; a template
+# Template of the error message for an operator whose state cannot have the requested form.
+# ``name`` is the operator's name in brackets after a space, or "" if the name is not known.
 _UNKNOWN = "operator {number}{name} cannot be reshaped: {reason}. {advice}"
 # (reason, advice) for :data:`_UNKNOWN`: transformWithState cannot have HDFS-backed state
 _OF_TRANSFORM = (

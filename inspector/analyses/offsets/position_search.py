@@ -153,8 +153,12 @@ class PositionSearch:
     def _compare(self, item: SourceRange, kind: Kind, part: Part, order: tuple[int, ...]) -> None:
         """Compare the position, ``order``, with what a batch read of one part of the source.
 
-        A batch that read it is added to the found rows. Otherwise ``item`` is the newest that ended
-        before the position, or the oldest so far that ended after it. Nothing is kept of a part
+        A batch that read it is added to the found rows. Otherwise ``item`` is stored as the
+        newest range that ended before the position, or as the oldest so far that ended after
+        it.
+
+        If ``part`` has no order, the batch read the position if its start or end is the
+        snapshot ``order[0]``. Nothing else is kept of such a part. Nothing is kept of a part
         whose order has fewer numbers than the position.
         """
         start = None if item.start is None else item.start.part(part.name)

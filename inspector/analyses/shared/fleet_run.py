@@ -242,10 +242,11 @@ class _Fleet(Generic[T]):
                 batched.leave()
 
     def _next(self, waiting: dict[Future[T], str]) -> Iterator[Outcome[T]]:
-        """Wait for at least one run to end; yield the outcomes of all that have ended, by path.
+        """Wait for at least one run to end, and yield the outcomes of all that have ended.
 
-        ``waiting`` has the path of each run; those that ended are removed. Raises errors that are
-        no :class:`Exception`, such as KeyboardInterrupt.
+        They are in the order of their paths. ``waiting`` has the path of each run, and runs
+        that ended are removed. An :class:`Exception` of a run is part of its outcome. Other
+        errors, such as KeyboardInterrupt, are raised.
         """
         from concurrent.futures import FIRST_COMPLETED, wait  # noqa: PLC0415 - as in run
 

@@ -221,7 +221,8 @@ def _is_exact(kept: int | None, evicted: int | None) -> bool:
     return kept is not None and evicted is not None and evicted - kept <= RANGE_MS
 
 
-# returns the times of one row, epoch ms, from operator, store name, decoded key and decoded value
+# Function that returns the times in one row, in epoch ms, from the operator, the name of the
+# store, the decoded key and the decoded value. The caller makes durations of the times.
 Durations = Callable[[Operator, str, Any, Any], Iterable[int]]
 
 

@@ -168,9 +168,12 @@ class ReportCache:
             return None
 
     def _list(self, storage: Storage) -> Tree | None:
-        """Return a listing of all files; None if it fails.
+        """List the files of the checkpoint and return the listing; None if it fails.
 
-        Sets ``_listing`` to its hash: None if a file may change without a trace.
+        If the storage cannot list everything at once, only the root and all that is below
+        OFFSETS, COMMITS and STATE is listed. Sets ``_listing`` to a hash of the listing, or to
+        None if a file may change without a trace. A listing that fails leaves ``_listing``
+        unchanged.
         """
         began_ms = time.time_ns() // 1_000_000
         try:
@@ -185,6 +188,7 @@ class ReportCache:
 def kept_reports(options: Options) -> Callable[[str], bool]:
     """Return a function that returns True if a path has a kept report of any release.
 
+    Only reports that were kept with the same values of ``options``, limits and kernel count.
     The cache is listed once, now. The function returns False for every path if that fails.
     """
     try:

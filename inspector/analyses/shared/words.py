@@ -84,10 +84,11 @@ class StoreWords:
     def keys(
         self, store: StoreName, rows: Sequence[bytes | None], schema: StructType | None = None
     ) -> list[Any]:
-        """Return the decoded keys of a store, in their order; None stays None.
+        """Return the keys of a store as redacted JSON values, in the order of ``rows``.
 
-        ``rows`` are UnsafeRow bytes. ``schema`` replaces the schema of the store's keys, for rows
-        that are parts of keys.
+        ``rows`` are UnsafeRow bytes; None stays None. ``schema`` replaces the schema of the
+        store's keys, for rows that are parts of keys. Without redaction, a key is None if no
+        schema is known.
         """
         row_words = self._keys.get(store, self._unknown)
         return _words(RowWords(schema, self.redact) if schema else row_words, rows)

@@ -30,7 +30,7 @@ from inspector.operators.session_window import NAMES as SESSION
 
 
 class LongSession(NamedTuple):
-    """Session that began first among those that most versions wrote."""
+    """Oldest session among the sessions that each partition lists as written most often."""
 
     start_ms: int  # start of the session, epoch ms
     puts: int  # number of versions of the window that wrote it

@@ -22,8 +22,9 @@ class FlatBatches:
     def is_usual(self, clocks: Clocks) -> bool:
         """Return True if pauses of the watermark as long as this one are usual.
 
-        The length of a pause is its number of batches with data. At least one earlier pause was as
-        long, and at least two were half as long. ``clocks`` are those of all batches.
+        The length of a pause is its number of batches with data. At least one earlier pause
+        must be as long. At least two earlier pauses, that one included, must be half as long.
+        ``clocks`` has the clocks of all batches, by batch number.
         """
         earlier, first = list[int](), self.first
         while (pause := flat_batches(clocks, first.batch_id - 1)) and pause.last.watermark_ms:

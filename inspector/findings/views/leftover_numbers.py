@@ -19,7 +19,8 @@ from inspector.operators.rule import RowKind
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 # classes of leftovers whose timers are set, so that Spark will call the function for them again
 CALLED = (LeftoverClass.IGNORED_TIMEOUT, LeftoverClass.REARMED)
-# advice on leftovers of the classes CALLED
+# Sentence of the advice on leftovers of the classes CALLED, whose timers are still set. A copy
+# of the checkpoint is not needed, because Spark calls the fixed function for their keys.
 CALLED_ADVICE = (
     "The keys that are there need no copy: their timers are set, so Spark calls the fixed function "
     "for them"
@@ -54,9 +55,11 @@ def leftovers_of(
 
 
 def numbers_of(store: StoreView, total: LeftoverCount, severity: Severity) -> dict[str, Any]:
-    """Return values, by name, for the templates of findings about leftovers.
+    """Return values for findings about leftovers, by name of argument or template field.
 
-    They are certainty and severity, when the oldest was left, details, and advice.
+    The names are ``certainty``, ``severity``, ``since``, ``details`` and ``advice``. The value
+    of ``since`` is a text on when the oldest leftover was left behind. ``total`` is the count
+    that the finding is about.
     """
     return {
         "certainty": total.certainty,

@@ -42,7 +42,11 @@ class StoreExpiry:
 
     @cached_property
     def usual_kind(self) -> TimeoutKind | None:
-        """Clock of a group state's timers in each batch that shows one; None if none does."""
+        """Clock that the timers of a group state follow in all batches; None if unknown.
+
+        A clock that the user named comes first. Otherwise all batches that show a clock must
+        show the same one. None if they differ, or if no batch shows a clock.
+        """
         return self._store.facts.resolution.usual_clock(self._store.name)
 
     @cached_property
@@ -187,9 +191,11 @@ class StoreExpiry:
 
 
 def total_of(counts: Sequence[LeftoverCount]) -> LeftoverCount:
-    """Return the sum of the counts that partitions have of leftovers with one judgement.
+    """Return one count for leftovers that have one judgement, from the counts of partitions.
 
-    The earliest version is kept as the time since when they are left, and all reasons are joined.
+    Rows and bytes are added up. The lowest ``expired_version`` and the highest ``fired`` are
+    kept. ``first_expired_version`` is the lowest one, or None if a count has none. Distinct
+    reasons are joined. ``counts`` must not be empty.
     """
     firsts = [first for count in counts if (first := count.first_expired_version) is not None]
     changes: Any = {name: sum_known(getattr(c, name) for c in counts) for name in CHANGES}

@@ -67,10 +67,11 @@ class StoreKeys:
 
     @cached_property
     def windows(self) -> Windows | None:
-        """Windows in the key of an aggregation; None for other operators, or without a sampled key.
+        """Length and ends of the windows in the keys of an aggregation; None if not known.
 
-        Also None if the key has several windows. The ends are those of all live rows if the rows
-        expire by a watermark, and otherwise those of the sampled keys.
+        None for other operators, without a sampled key, and unless exactly one column of the
+        key is a window. The ends are those of all live rows if the rows expire by a watermark.
+        Otherwise they are those of the sampled keys.
         """
         store = self._store
         if store.operator_name not in AGGREGATIONS:

@@ -49,9 +49,11 @@ class StoreSizes:
 
     @cached_property
     def buffers(self) -> str:
-        """Clause that names aggregates whose buffers have no bound; "" if the schema shows none.
+        """Clause that lists aggregates with a buffer without a bound; "" if the store has none.
 
-        Only aggregations and session windows have such buffers.
+        The clause is always "collect_list, collect_set, percentile or another buffer of all
+        rows". The schema shows that there is such a buffer, but not of which function. Only
+        aggregations and session windows have such buffers.
         """
         # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
         schema = self._store.operator.schemas.get(self._store.store_name)
