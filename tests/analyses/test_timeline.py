@@ -4,227 +4,191 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inspector import api
-from tests.cli.support import checkpoint_of, run
+from tests.cli.support import checkpoint_of, rows_where, run, table_rows, values
 from tests.fixture_folder import NEWEST
-from tests.profiles import sampled
 
 
-def batches(case: str) -> dict[int, dict[str, object]]:
-    """Batch id -> row of the first store."""
-    report = api.timeline(str(NEWEST / case / "checkpoint"))
-    rows = [dict(row) for row in report.primary.rows if row["operator_id"] == 0]
-    return {int(row["batch_id"]): row for row in rows}
-
-
-def growth_of(report: api.Report) -> list[dict[str, Any]]:
-    """The rows of the table of growth."""
-    (table,) = (table for table in report.tables if table.name == "growth")
-    return [dict(row) for row in table.rows]
-
-
-def test_batch_rows_and_removals_equal_spark_progress() -> None:
-    for case in ("agg_update", "fmgws_event_remove", "dedup_event_time"):
-        result = batches(case)
-        compared = 0
-        for line in (NEWEST / case / "progress.jsonl").read_text().splitlines():
-            progress = json.loads(line)
-            operator = progress["stateOperators"][0]
-            row = result[progress["batchId"]]
-            assert row["rows"] == operator["numRowsTotal"], (case, progress["batchId"])
-            removals = operator["numRowsRemoved"]
-            assert row["removals"] == removals, (case, progress["batchId"])
-            compared += 1
-        assert compared == len(result)
+@pytest.mark.parametrize("case", ["agg_update", "fmgws_event_remove", "dedup_event_time"])
+def test_batch_rows_and_removals_equal_spark_progress(case: str) -> None:
+    rows = timeline(case).primary.rows
+    assert values(rows, "batch_id", "rows", "removals") == spark_progress(case)
 
 
 def test_lag_is_batch_clock_minus_watermark() -> None:
-    row = batches("agg_update")[4]
-    assert (row["batch_timestamp_ms"], row["watermark_ms"], row["lag_ms"]) == (
-        1704067240000,
-        1704067227350,
-        12650,
-    )
-    assert (batches("agg_update")[0]["watermark_ms"], batches("agg_update")[0]["lag_ms"]) == (
-        None,
-        None,
-    )
+    rows = list(timeline("agg_update").primary.rows)
+    names = ("batch_timestamp_ms", "watermark_ms", "lag_ms")
+    assert values([rows[0], rows[4]], *names) == [
+        (1_704_067_200_000, None, None),
+        (1_704_067_240_000, 1_704_067_227_350, 12_650),
+    ]
 
 
 def test_batches_without_new_data_are_marked() -> None:
-    assert [b for b, row in batches("agg_update").items() if row["new_data"] is False] == [5, 9]
+    rows = rows_where(timeline("agg_update").primary.rows, new_data=False)
+    assert values(rows, "batch_id") == [5, 9]
 
 
 def test_replay_depth_counts_from_the_newest_snapshot() -> None:
-    depth = {b: row["replay_deltas"] for b, row in batches("snapshots_cleaned").items()}
-    assert (depth[11], depth[13]) == (0, 2)
+    rows = timeline("snapshots_cleaned").primary.rows
+    assert values(rows, "replay_deltas") == [6, 7, 2, 3, 4, 5, 0, 1, 2]
 
 
 def test_partially_restorable_versions_do_not_count_for_growth() -> None:
-    result = batches("snapshots_cleaned")
-    assert {b: row["partitions"] for b, row in result.items() if b < 9} == {
-        5: 1,
-        6: 1,
-        7: 2,
-        8: 2,
-    }
-    complete = [
-        int(str(row["rows"]))
-        for row in result.values()
-        if row["partitions"] == row["of_partitions"]
+    """Seven batches are complete, and four of them have a clock: too few for a trend."""
+    report = timeline("snapshots_cleaned")
+    names = ("batch_id", "partitions", "of_partitions", "rows", "batch_timestamp_ms")
+    assert values(report.primary.rows, *names) == [
+        (5, 1, 2, 80, None),
+        (6, 1, 2, 106, None),
+        (7, 2, 2, 150, None),
+        (8, 2, 2, 200, None),
+        (9, 2, 2, 100, None),
+        (10, 2, 2, 150, 1_704_067_300_000),
+        (11, 2, 2, 200, 1_704_067_310_000),
+        (12, 2, 2, 150, 1_704_067_320_000),
+        (13, 2, 2, 200, 1_704_067_330_000),
     ]
-    report = api.timeline(str(NEWEST / "snapshots_cleaned" / "checkpoint"))
-    (growth,) = growth_of(report)
-    # Seven of its batches are whole, and four of these have a clock: too few for a trend.
-    clocks = [row["batch_timestamp_ms"] for row in result.values()]
-    assert (len(complete), sum(clock is not None for clock in clocks)) == (7, 4)
-    assert growth["rows_per_hour"] is None
+    assert values(table_rows(report, "growth"), "rows_per_hour") == [None]
     assert "Too few batches can be read to tell" in report.notes[-1]
-    assert min(complete) > int(str(result[5]["rows"]))
+
+
+CAPACITY = (
+    "rows_at_capacity",
+    "rows_reach_capacity_ms",
+    "heap_at_capacity",
+    "heap_reaches_capacity_ms",
+)
 
 
 def test_growth_reaches_a_capacity() -> None:
-    path = str(NEWEST / "agg_complete" / "checkpoint")
-    report = api.timeline(path, capacity=1 << 20)
-    (row,) = growth_of(report)
-    assert row["rows_per_hour"] > 0
-    assert row["rows_at_capacity"] is False
-    start = 1_704_067_200_000
-    assert start < row["heap_reaches_capacity_ms"] < row["rows_reach_capacity_ms"] < start + 10**8
-    one_store = {name: row[name] for name in row if "capacity" in name}
-    assert {name: report.summary[name] for name in one_store} == one_store
+    report = timeline("agg_complete", capacity=1 << 20)
+    expected = [(False, 1_704_069_930_852, False, 1_704_067_964_377)]
+    assert values(table_rows(report, "growth"), *CAPACITY) == expected
+    assert values([report.summary], *CAPACITY) == expected
+    assert values(table_rows(report, "growth"), "rows_per_hour") == [15_638]
     assert "will reach 1.0 MiB" in report.notes[0]
-    (row,) = growth_of(api.timeline(path, capacity=100))
+    (row,) = table_rows(timeline("agg_complete", capacity=100), "growth")
     assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (True, None)
     assert report.summary["watermark_moves"] == 6
     assert report.summary["batches_with_watermark"] == 7
 
 
 def test_state_that_does_not_grow_reaches_no_capacity() -> None:
-    report = api.timeline(str(NEWEST / "dedup_within_watermark" / "checkpoint"), capacity=1 << 20)
-    (row,) = growth_of(report)
+    report = timeline("dedup_within_watermark", capacity=1 << 20)
+    (row,) = table_rows(report, "growth")
     assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (False, None)
     assert "will not reach 1.0 MiB" in report.notes[0]
     assert "do not prove permanent growth" in report.notes[-1]
 
 
 def test_capacity_beyond_the_calendar_is_never_reached() -> None:
-    path = str(NEWEST / "agg_complete" / "checkpoint")
-    report = api.timeline(path, capacity=1 << 62)
-    (row,) = growth_of(report)
+    report = timeline("agg_complete", capacity=1 << 62)
+    (row,) = table_rows(report, "growth")
     assert row["rows_reach_capacity_ms"] is row["heap_reaches_capacity_ms"] is None
-    for form in ("table", "json", "html"):
-        assert list(api.render(report, form))
+    assert list(api.render(report, "table"))
+    assert list(api.render(report, "json"))
+    assert list(api.render(report, "html"))
     assert report.to_arrow("growth").num_rows == 1
 
 
 def test_no_capacity_columns_without_a_capacity() -> None:
-    report = api.timeline(str(NEWEST / "agg_complete" / "checkpoint"))
-    assert not [name for name in report.summary if "capacity" in name]
-    (growth,) = (table for table in report.tables if table.name == "growth")
-    assert not [column.name for column in growth.columns if "capacity" in column.name]
+    report = timeline("agg_complete")
+    columns = {column.name for table in report.tables for column in table.columns}
+    assert not {*CAPACITY} & {*report.summary, *columns}
     assert report.notes == ()
     assert report.footnotes[0] == "Rates per hour are extrapolated from 80 seconds."
 
 
 def test_single_batch_reaches_a_capacity_at_an_unknown_time() -> None:
-    path = str(NEWEST / "agg_complete" / "checkpoint")
+    path = str(checkpoint_of("agg_complete"))
     report = api.timeline(path, api.Options(batch=0), capacity=1 << 20)
     assert "It is unknown" in report.notes[0]
 
 
 def test_heap_of_the_newest_version_equals_memory() -> None:
-    path = str(NEWEST / "agg_update" / "checkpoint")
-    newest = batches("agg_update")[9]
-    assert newest["heap_bytes"] == api.memory(path).summary["heap_estimate_bytes"]
+    newest = list(timeline("agg_update").primary.rows)[-1]
+    memory = api.memory(str(checkpoint_of("agg_update"))).summary
+    assert newest["heap_bytes"] == memory["heap_estimate_bytes"] == 59_360
 
 
 def test_query_without_watermark_has_no_batches_with_watermark() -> None:
-    report = api.timeline(str(NEWEST / "dedup_no_watermark" / "checkpoint"))
-    assert report.summary["batches_with_watermark"] == 0
+    assert timeline("dedup_no_watermark").summary["batches_with_watermark"] == 0
 
 
-EVERY = sorted(Path(__file__).parents[2].glob("fixtures/*/*/checkpoint"))[::2]
-NAMES = ["/".join(path.parts[-3:-1]) for path in EVERY]
-
-
-@pytest.mark.parametrize("path", sampled(EVERY, 3), ids=NAMES)
-def test_batches_are_sorted_in_each_store(path: Path) -> None:
-    seen: dict[tuple[int, str], list[int]] = {}
-    report = api.timeline(str(path))
-    for row in report.primary.rows:
-        location = row["operator_id"], row["store_name"]
-        seen.setdefault(location, []).append(row["batch_id"])
-    assert all(value == sorted(set(value)) for value in seen.values())
+TOTALS = ("rows", "row_bytes", "heap_bytes", "puts", "delta_bytes", "partitions")
 
 
 def test_batch_totals_are_sums_over_stores() -> None:
-    report = api.timeline(str(NEWEST / "join_left_outer" / "checkpoint"))
-    rows = list(report.primary.rows)
-    (totals,) = (table for table in report.tables if table.name == "totals")
-    result = list(totals.rows)
-    assert [row["batch_id"] for row in result] == list(range(10))
-    for total in result:
-        stores = [row for row in rows if row["batch_id"] == total["batch_id"]]
-        assert total["stores"] == len(stores) == 4
-        for name in ("rows", "row_bytes", "heap_bytes", "puts", "delta_bytes", "partitions"):
-            assert total[name] == sum(row[name] for row in stores)
-        assert total["replay_deltas"] == max(row["replay_deltas"] for row in stores)
-        assert total["lag_ms"] == stores[0]["lag_ms"]
+    report = timeline("join_left_outer")
+    names = (*TOTALS, "replay_deltas", "lag_ms")
+    batch_4 = rows_where(report.primary.rows, batch_id=4)
+    assert values(batch_4, "store_name", *names) == [
+        ("left-keyToNumValues", 56, 1792, 17_992, 27, 551, 2, 5, 12_400),
+        ("left-keyWithIndexToValue", 81, 5832, 28_712, 37, 1113, 2, 5, 12_400),
+        ("right-keyToNumValues", 18, 576, 6904, 15, 376, 2, 5, 12_400),
+        ("right-keyWithIndexToValue", 27, 1728, 10_736, 18, 670, 2, 5, 12_400),
+    ]
+    totals = table_rows(report, "totals")
+    assert values(totals, "batch_id", "stores") == [(batch, 4) for batch in range(10)]
+    assert values(totals, *names)[4] == (182, 9928, 64_344, 97, 2710, 8, 5, 12_400)
 
 
 def test_total_is_unknown_if_one_store_is_unknown() -> None:
-    report = api.timeline(str(NEWEST / "snapshots_cleaned" / "checkpoint"))
-    (totals,) = (table for table in report.tables if table.name == "totals")
-    unknown = [row["batch_id"] for row in report.primary.rows if row["puts"] is None]
-    assert unknown
-    assert [row["batch_id"] for row in totals.rows if row["puts"] is None] == unknown
+    report = timeline("snapshots_cleaned")
+    expected = [None, 30, None, 60, 0, 60, 60, 60, 60]
+    assert values(report.primary.rows, "puts") == expected
+    assert values(table_rows(report, "totals"), "puts") == expected
 
 
-def source_lines(root: Path, line: Callable[[int], str]) -> Path:
-    """A copy of a checkpoint whose source has other offsets, batch by batch."""
+def with_source_offsets(root: Path, offsets: Sequence[str]) -> Path:
+    """Copy a checkpoint to a folder and replace the source offset of each batch."""
     shutil.copytree(NEWEST / "agg_update" / "checkpoint", root)
-    for path in (root / "offsets").glob("[0-9]*"):
+    for batch, offset in enumerate(offsets):
+        path = root / "offsets" / str(batch)
         version, head, _ = path.read_text("utf-8").split("\n")
-        text = "\n".join([version, head, line(int(path.name))])
-        path.write_text(text, "utf-8")
+        path.write_text("\n".join([version, head, offset]), "utf-8")
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     return root
 
 
-def source_reads(root: Path) -> dict[int, tuple[str, int | None, int | None, int]]:
-    """Batch id -> kind, records, files, and rows stored."""
-    report = api.timeline(str(root))
-    (table,) = (table for table in report.tables if table.name == "source_reads")
-    assert table.shown
-    return {r["batch_id"]: (r["kind"], r["records"], r["files"], r["rows"]) for r in table.rows}
+READS = ("batch_id", "kind", "records", "files", "rows")
 
 
 def test_source_reads_have_kafka_records_and_rows(tmp_path: Path) -> None:
-    def topic(batch: int) -> str:
-        return json.dumps({"orders": {"0": 10 * batch, "1": 5 * batch}})
-
-    reads = source_reads(source_lines(tmp_path / "kafka", topic))
-    rows = {batch: row["rows"] for batch, row in batches("agg_update").items()}
-    assert {batch: row[-1] for batch, row in reads.items()} == rows
-    assert {row[:3] for batch, row in reads.items() if batch > 0} == {("kafka", 15, None)}
+    offsets = [f'{{"orders":{{"0":{10 * batch},"1":{5 * batch}}}}}' for batch in range(10)]
+    report = api.timeline(str(with_source_offsets(tmp_path / "kafka", offsets)))
+    assert values(table_rows(report, "source_reads"), *READS) == [
+        (0, "kafka", None, None, 50),
+        (1, "kafka", 15, None, 100),
+        (2, "kafka", 15, None, 150),
+        (3, "kafka", 15, None, 200),
+        (4, "kafka", 15, None, 150),
+        (5, "kafka", 15, None, 150),
+        (6, "kafka", 15, None, 200),
+        (7, "kafka", 15, None, 150),
+        (8, "kafka", 15, None, 200),
+        (9, "kafka", 15, None, 100),
+    ]
+    assert "source_reads" in run("timeline", tmp_path / "kafka", "-o", "json").json["tables"]
 
 
 def test_source_reads_have_files_and_rows(tmp_path: Path) -> None:
-    root = source_lines(tmp_path / "files", lambda batch: f'{{"logOffset":{2 * batch}}}')
+    offsets = [f'{{"logOffset":{2 * batch}}}' for batch in range(10)]
+    root = with_source_offsets(tmp_path / "files", offsets)
     folder = root / "sources" / "0"
     folder.mkdir(parents=True)
     for entry in range(40):
         line = json.dumps({"path": f"file:///in/{entry}", "timestamp": 1, "batchId": entry})
         (folder / str(entry)).write_text(f"v1\n{line}", "utf-8")
-    reads = source_reads(root)
-    assert {row[:3] for batch, row in reads.items() if batch > 0} == {("files", None, 2)}
+    reads = table_rows(api.timeline(str(root)), "source_reads")
+    assert values(reads, "kind", "records", "files")[1:] == [("files", None, 2)] * 9
 
 
 # --- command line --------------------------------------------------------------------------------
@@ -245,19 +209,32 @@ def test_timeline_has_no_limit_in_bytes() -> None:
 
 def test_timeline_has_a_row_for_each_batch() -> None:
     rows = run("timeline", checkpoint_of("agg_complete"), "-o", "json").rows
-    assert [row["batch_id"] for row in rows] == list(range(8))
+    assert values(rows, "batch_id") == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
 def test_last_option_shows_the_newest_batches() -> None:
     path = checkpoint_of("join_left_outer")
     outcome = run("timeline", path, "--last", "2", "-o", "json")
-    assert [row["batch_id"] for row in outcome.rows] == [8, 9] * 4
-    assert [row["batch_id"] for row in outcome.json["tables"]["totals"]] == [8, 9]
+    assert values(outcome.rows, "batch_id") == [8, 9, 8, 9, 8, 9, 8, 9]
+    assert values(outcome.json["tables"]["totals"], "batch_id") == [8, 9]
     every = run("timeline", path, "-o", "json").json
     assert outcome.json["tables"]["growth"] == every["tables"]["growth"]
+    assert values(every["rows"], "batch_id") == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9] * 4
     assert run("timeline", path, "--last", "0").code == 2
 
 
 def test_table_shows_totals_of_several_stores() -> None:
     assert "all stores together" in run("timeline", checkpoint_of("join_left_outer")).out
     assert "all stores together" not in run("timeline", checkpoint_of("agg_complete")).out
+
+
+def timeline(case: str, **options: Any) -> api.Report:
+    """Return the timeline of a fixture of the newest Spark release."""
+    return api.timeline(str(checkpoint_of(case)), **options)
+
+
+def spark_progress(case: str) -> list[tuple[int, int, int]]:
+    """Return batch id, total rows and removed rows as Spark's progress recorded them."""
+    lines = (NEWEST / case / "progress.jsonl").read_text().splitlines()
+    progress = [(item["batchId"], item["stateOperators"][0]) for item in map(json.loads, lines)]
+    return [(batch, first["numRowsTotal"], first["numRowsRemoved"]) for batch, first in progress]

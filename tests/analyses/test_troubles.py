@@ -1,8 +1,6 @@
-"""Troubles, each written by a real Spark, and the same query without it.
+"""Checkpoints with troubles from fixtures/troubles.tar.xz, their healthy twins, and damaged files.
 
-The first two lines that an audit prints name the cause; of the healthy twin they say that all is
-well. Of the first twelve no other finding is as grave. Those of fixtures/troubles.tar.xz are judged
-on a terminal of 80 columns, and damages of files by what stops the query.
+The first two lines of an audit on a terminal of 80 columns name the cause.
 """
 
 from __future__ import annotations
@@ -17,98 +15,9 @@ import pytest
 from inspector import api
 from inspector.findings.finding import Severity
 from inspector.findings.verdict import Level
-from tests.cli.support import checkpoint_of, copy_of, run
-from tests.fixture_folder import NEWEST
+from tests.cli.support import copy_of, run
 from tests.profiles import sampled
 from tests.troubles import troubled
-
-INFO, WARNING, ERROR = Severity.INFO, Severity.WARNING, Severity.ERROR
-
-TROUBLES: dict[str, tuple[str | None, Severity, str]] = {
-    "idle_source": ("SS206", WARNING, r"watermark stands still, .*source 1 .*since batch 3"),
-    "future_watermark": ("SS211", ERROR, r"in the future .*watermark .*10 years.* ahead"),
-    "ignored_timeouts": ("SS203", ERROR, r"45 keys leaked: .*did nothing about it"),
-    "kept_timeouts": ("SS203", ERROR, r"80 keys leaked: .*did not call state.remove"),
-    "rearmed_timeouts": ("SS203", WARNING, r"80 keys were kept: .*set a new one"),
-    "dedup_without_time": (
-        "SS201",
-        WARNING,
-        r"None of the columns .*watermark, so no key is ",
-    ),
-    "join_without_range": ("SS205", WARNING, r"This join never drops rows; .*no time bound"),
-    "huge_value": ("SS303", INFO, r"One key holds 94 % of the bytes.* 779 times the median"),
-    "skew": ("SS307", INFO, r"One key has 94 % of the rows of the join's left side"),
-    "complete_mode": ("SS202", WARNING, r"85 rows .*complete output mode keeps every group"),
-    "new_keys": (
-        None,
-        INFO,
-        r"Growing by new keys only, most likely one for each 'user': .* no expired",
-    ),
-    "unchanged_updates": ("SS304", INFO, r"100 % of the updates of this store do not change"),
-}
-"""Trouble -> the finding (None where nothing is wrong), how grave it is, what the first lines say.
-"""
-
-of_trouble = pytest.mark.parametrize("name", sampled(tuple(TROUBLES), 3, 1))
-
-
-def first_lines(case: str) -> str:
-    """What somebody reads first."""
-    return " ".join(run("audit", checkpoint_of(case)).out.splitlines()[:2])
-
-
-def test_every_trouble_has_a_fixture_and_a_healthy_twin() -> None:
-    cases = {path.name for path in NEWEST.iterdir()}
-    of_either = {
-        kind: {case.removeprefix(f"{kind}_") for case in cases if case.startswith(f"{kind}_")}
-        for kind in ("trouble", "healthy")
-    }
-    assert of_either == {"trouble": set(TROUBLES), "healthy": set(TROUBLES)}
-
-
-@of_trouble
-def test_the_first_two_lines_name_the_cause(name: str) -> None:
-    _, _, words = TROUBLES[name]
-    assert re.search(words, first_lines(f"trouble_{name}"))
-
-
-@of_trouble
-def test_the_cause_is_the_only_trouble_that_is_found(name: str) -> None:
-    id_, severity, _ = TROUBLES[name]
-    report = api.audit(str(checkpoint_of(f"trouble_{name}")))
-    assert {(f.kind.id, f.severity) for f in report.findings} == (
-        {(id_, severity)} if id_ else set()
-    )
-    assert report.verdict is not None
-    cause = report.verdict.cause
-    assert (None if cause is None else cause.finding.kind.id) == id_
-
-
-@of_trouble
-def test_of_the_healthy_twin_nothing_is_said(name: str) -> None:
-    report = api.audit(str(checkpoint_of(f"healthy_{name}")))
-    assert (list(report.findings), list(report.problems)) == ([], [])
-    assert report.verdict is not None
-    assert report.verdict.level is Level.OK
-    assert report.verdict.growth is not None
-    assert not report.verdict.growth.growing
-    assert first_lines(f"healthy_{name}").startswith("Healthy: ")
-
-
-GROW = set(TROUBLES) - {"future_watermark", "skew", "unchanged_updates"}
-
-
-@of_trouble
-def test_it_is_said_whether_the_state_grows(name: str) -> None:
-    report = api.audit(str(checkpoint_of(f"trouble_{name}")))
-    assert report.verdict is not None
-    assert report.verdict.growth is not None
-    assert report.verdict.growth.growing == (name in GROW)
-    message = "The state grows by ~" if name in GROW else "The state does not grow."
-    assert message in first_lines(f"trouble_{name}")
-
-
-# --- first runs of queries, with the clock of the machine -----------------------------------
 
 CAUSES: dict[str, str] = {
     "agg_no_watermark": r"no group is ever removed",
@@ -314,7 +223,7 @@ def test_healthy_twin_has_no_warning(name: str) -> None:
     assert report.verdict is not None
     assert report.verdict.level in (Level.OK, Level.INFO)
     assert not report.problems
-    assert all(finding.severity is INFO for finding in report.findings)
+    assert all(finding.severity is Severity.INFO for finding in report.findings)
 
 
 @pytest.mark.parametrize(("kind", "batches", "days"), [("healthy", 9, 1), ("trouble", 8, 2)])
@@ -335,6 +244,8 @@ def _newest(root: Path, pattern: str) -> Path:
 
 
 def _lose_all(*names: str) -> Callable[[Path], None]:
+    """Return a damage that deletes folders."""
+
     def lose(root: Path) -> None:
         for name in names:
             shutil.rmtree(root / name)
