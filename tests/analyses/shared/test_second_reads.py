@@ -116,16 +116,19 @@ def test_newest_batch_replaces_a_removed_batch(tmp_path: Path) -> None:
 
 
 class Reading:
-    """A run of one task, of which every look finds that a file has gone: a version by look.
+    """A run of one task in which a delta vanishes during each read.
+
+    Args:
+        vanished: the version of the delta that vanishes, for each read in order; 0 for none.
 
     Attributes:
-        read: versions of the deltas that each look was to read.
+        read: the versions of the deltas that each read was to cover.
     """
 
     reopen = True
 
-    def __init__(self, *gone: int) -> None:
-        self.by_look, self.read, self.notes = gone, list[list[int]](), list[Problem]()
+    def __init__(self, *vanished: int) -> None:
+        self.vanished, self.read, self.notes = vanished, list[list[int]](), list[Problem]()
         checkpoint = open_checkpoint(
             str(checkpoint_of(CASES[0])), selection=Selection(partition_id=0)
         )
@@ -147,7 +150,7 @@ class Reading:
         (task,) = tasks
         deltas = {f.version: f for f in task.stores[0].files if f.kind is FileKind.DELTA}
         self.read.append(sorted(version for version in deltas if version is not None))
-        gone = deltas.get(Version(self.by_look[len(self.read) - 1]))
+        gone = deltas.get(Version(self.vanished[len(self.read) - 1]))
         if gone is not None:
             store = task.store_id(task.stores[0])
             problem = Problem("vanished", "gone", gone.path, version=gone.version)
