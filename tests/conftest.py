@@ -56,7 +56,7 @@ FULL = {
 """Test files, or tests, that are ``full`` as a whole, each with the reason."""
 
 ALL_CHECKPOINTS = "test_leftovers_by_partition_equal_those_of_all_partitions"
-FULL[f"analyses/shared/test_fact_tables.py::{ALL_CHECKPOINTS}"] = "all checkpoints of all releases"
+FULL[f"analyses/shared/test_fact_tables.py::{ALL_CHECKPOINTS}"] = "all checkpoints of two releases"
 
 SMOKE = {
     "engines/test_spark.py::test_spark_field_sizes_equal_local_ones": "both engines agree",

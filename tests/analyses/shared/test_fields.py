@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from compare_with_spark import truth
@@ -15,57 +16,103 @@ from inspector.decode.field_sizes import RowBytes
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
-from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
 from tests.cli.support import copy_of
 from tests.fixture_folder import NEWEST
+from tests.reports import column, columns, slugs
 
 
-@pytest.mark.parametrize("case", ["agg_update", "wide_value", "wide_key", "join_left_outer"])
-def test_field_bytes_sum_to_the_bytes_of_spark_rows(case: str) -> None:
+def fields_of(case: str) -> list[Any]:
+    """Return the rows of ``sizes --by field``."""
+    return list(api.sizes(str(NEWEST / case / "checkpoint"), by="field").primary.rows)
+
+
+def bytes_of_side(rows: list[Any], side: str) -> int:
+    """Return the bytes of all fields of the key or of the value, without nested fields twice."""
+    return sum(row["bytes"] for row in rows if row["row"] == side and row["within"] is None)
+
+
+@pytest.mark.parametrize(
+    ("case", "key_bytes", "value_bytes"),
+    [
+        # Sums of the lengths of the rows that Spark recorded for the newest version.
+        ("agg_update", 5600, 3200),
+        ("wide_value", 208, 23_928),
+        ("wide_key", 11_248, 368),
+        ("join_left_outer", 2720, 4424),
+    ],
+)
+def test_field_bytes_sum_to_the_bytes_of_spark_rows(
+    case: str, key_bytes: int, value_bytes: int
+) -> None:
     recorded = truth(NEWEST / case)
     newest = recorded[max(recorded)]
-    report = api.sizes(str(NEWEST / case / "checkpoint"), by="field")
-    rows = [row for row in report.primary.rows if row.get("within") is None]
-    for side, hexes in (("key", "kx"), ("value", "vx")):
-        result = sum(row["bytes"] for row in rows if row["row"] == side)
-        assert result == sum(len(row[hexes]) // 2 for row in newest)
-    assert report.summary["row_bytes"] == sum(row["bytes"] for row in rows)
+    assert len("".join(column(newest, "kx"))) == 2 * key_bytes  # hexadecimal digits
+    assert len("".join(column(newest, "vx"))) == 2 * value_bytes
+    rows = fields_of(case)
+    assert bytes_of_side(rows, "key") == key_bytes
+    assert bytes_of_side(rows, "value") == value_bytes
+    summary = api.sizes(str(NEWEST / case / "checkpoint"), by="field").summary
+    assert summary["row_bytes"] == key_bytes + value_bytes
 
 
-def test_string_field_bytes_and_padding() -> None:
-    recorded = truth(NEWEST / "agg_update")
-    users = [dict(row["k"])["user"] for row in recorded[max(recorded)]]
-    report = api.sizes(str(NEWEST / "agg_update" / "checkpoint"), by="field")
-    (user,) = (row for row in report.primary.rows if row["field"] == "user")
-    assert user["variable_bytes"] == sum(len(name.encode()) for name in users)
-    assert user["padding_bytes"] == sum(-len(name.encode()) % 8 for name in users)
-    assert user["word_bytes"] == 8 * len(users)
+NAMES = ("row", "field", "within", "rows", "word_bytes", "variable_bytes", "padding_bytes", "bytes")
+
+
+def test_string_and_nested_field_bytes() -> None:
+    """A nested row has its own null bits: 8 bytes for up to 64 fields."""
+    assert columns(fields_of("fmgws_event_ignore"), *NAMES) == [
+        ("key", "value", None, 128, 1024, 1074, 158, 2256),
+        ("key", "(null bits)", None, 128, None, None, None, 1024),
+        ("value", "groupState", None, 128, 1024, 6352, 0, 7376),
+        ("value", "groupState.user", "groupState", 128, 1024, 1074, 158, 2256),
+        ("value", "groupState.visits", "groupState", 128, 1024, 0, 0, 1024),
+        ("value", "groupState.lastSeenMs", "groupState", 128, 1024, 0, 0, 1024),
+        ("value", "groupState.timeouts", "groupState", 128, 1024, 0, 0, 1024),
+        ("value", "timeoutTimestamp", None, 128, 1024, 0, 0, 1024),
+        ("value", "(null bits)", None, 128, None, None, None, 1024),
+    ]
+
+
+def test_string_bytes_equal_the_names_that_spark_recorded() -> None:
+    recorded = truth(NEWEST / "fmgws_event_ignore")
+    keys = column(recorded[max(recorded)], "k")
+    assert len("".join(column(map(dict, keys), "value")).encode()) == 1074
 
 
 def test_fields_of_the_same_name_are_distinguished() -> None:
-    report = api.sizes(str(NEWEST / "wide_value" / "checkpoint"), by="field")
-    names = [row["field"] for row in report.primary.rows if row["row"] == "value"]
-    assert len(names) == len(set(names))
-    assert {"first", "first#2"} <= set(names)
+    values = [row for row in fields_of("wide_value") if row["row"] == "value"]
+    assert column(values, "field")[:6] == [
+        *("first", "valueSet", "last", "valueSet#2", "first#2", "valueSet#3"),
+    ]
 
 
-@pytest.mark.parametrize("case", ["join_left_outer", "rocksdb_join_left_outer_v4"])
-def test_stores_keep_their_order_without_empty_stores(case: str) -> None:
+@pytest.mark.parametrize(
+    ("case", "empty", "expected"),
+    [
+        (
+            "join_left_outer",
+            "left-keyToNumValues",
+            ["left-keyWithIndexToValue", "right-keyToNumValues", "right-keyWithIndexToValue"],
+        ),
+        (
+            "rocksdb_join_left_outer_v4",
+            "left-tsWithKey",
+            ["left-keyWithTsToValues", "right-keyWithTsToValues", "right-tsWithKey"],
+        ),
+    ],
+)
+def test_stores_keep_their_order_without_empty_stores(
+    case: str, empty: str, expected: list[str]
+) -> None:
     checkpoint = open_checkpoint(str(NEWEST / case / "checkpoint"))
-    there = checkpoint.operators[0].schemas
-    stores = [name for name in (*COUNT_STORES, *VALUE_STORES) if name in there]
-    assert len(stores) == 4
+    schemas = checkpoint.operators[0].schemas
     facts = Facts()
-    for store in reversed(stores):
-        schema = checkpoint.operators[0].schemas[store].key
-        zero = RowBytes.empty(schema)
-        facts.fields[StoreName(0, store), RowPart.KEY] = (
-            zero if store == stores[0] else replace(zero, rows=1)
-        )
+    for store in (*reversed(expected), empty):
+        fields = RowBytes.empty(schemas[store].key)
+        facts.fields[StoreName(0, store), RowPart.KEY] = replace(fields, rows=int(store != empty))
     rows = fields_report(Judged(checkpoint, 10, facts=facts)).primary.rows
-    order = [name for name in checkpoint.operators[0].schemas if name != stores[0]]
-    assert list(dict.fromkeys(row["store_name"] for row in rows)) == order
+    assert list(dict.fromkeys(column(rows, "store_name"))) == expected
 
 
 def test_unrestorable_version_is_one_problem(tmp_path: Path) -> None:
@@ -73,24 +120,7 @@ def test_unrestorable_version_is_one_problem(tmp_path: Path) -> None:
     (root / "state/0/1/10.delta").unlink()
     path = str(root)
     alone = api.sizes(path, api.Options(partition_id=1), by="field")
-    assert [problem.slug for problem in alone.problems].count("missing-version") == 1
+    assert slugs(alone.problems).count("missing-version") == 1
     assert alone.summary["row_bytes"] == 0
     report = api.sizes(path, api.Options(partition_id=0), by="field")
     assert api.sizes(path, by="field").summary["row_bytes"] == report.summary["row_bytes"] > 0
-
-
-def test_nested_fields_have_rows() -> None:
-    path = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
-    states = [row["value"]["groupState"] for row in api.rows(path).primary.rows]
-    users = [state["user"] for state in states if state is not None]
-    report = api.sizes(path, by="field")
-    rows = {row["field"]: row for row in report.primary.rows if row["row"] == "value"}
-    user, state = rows["groupState.user"], rows["groupState"]
-    assert (user["within"], state.get("within")) == ("groupState", None)
-    assert user["rows"] == len(users) == state["rows"] - state["nulls"]
-    assert user["variable_bytes"] == sum(len(name.encode()) for name in users)
-    inner = [row for row in rows.values() if row.get("within") == "groupState"]
-    # A nested row has its own null bits: 8 bytes for up to 64 fields.
-    assert sum(row["bytes"] for row in inner) + 8 * len(users) == state["variable_bytes"]
-    names = [row["field"] for row in report.primary.rows if row["row"] == "value"]
-    assert names.index("groupState.user") == names.index("groupState") + 1

@@ -1,4 +1,4 @@
-"""The forward view, on what Spark wrote: it is what the later batches removed."""
+"""The table of rows that will expire, compared with what later batches of Spark removed."""
 
 from __future__ import annotations
 
@@ -15,74 +15,80 @@ from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of
-
-HOUR = int(Width.HOUR)
+from tests.reports import column, columns, rows_of_table
 
 
 def forward(case: str, **options: Any) -> list[dict[str, Any]]:
-    """The rows of the table."""
+    """Return the rows of the table of expiring rows."""
     report = api.timeline(str(checkpoint_of(case)), api.Options(**options))
-    (table,) = (table for table in report.tables if table.name == "expiring")
-    return [dict(row) for row in table.rows]
+    return rows_of_table(report, "expiring")
 
 
-def batches(case: str) -> dict[int, dict[str, Any]]:
-    """Batch id -> row of the first store."""
-    rows = api.timeline(str(checkpoint_of(case))).primary.rows
-    return {row["batch_id"]: dict(row) for row in rows if row["operator_id"] == 0}
-
-
-@pytest.mark.parametrize(
-    "case", ["agg_update", "agg_append", "dedup_event_time", "session_window", "agg_two_watermarks"]
-)
-def test_expiring_rows_equal_removals_of_the_next_batch(case: str) -> None:
-    after = batches(case)
-    compared = 0
-    for batch in sorted(after)[1:-1]:
-        watermark = after[batch + 1]["watermark_ms"]
-        if after[batch + 1]["new_data"] or watermark is None:
-            continue  # new rows may go in the batch that brought them, or keep an old one
-        rows = [row for row in forward(case, batch=batch) if row["operator_id"] == 0]
-        due = [
-            row["rows"]
-            for row in rows
-            if row["fate"] == "expires"
-            and row["expires_from_ms"] + row["within_ms"] <= watermark // 1000 * 1000
-        ]
-        assert sum(due) <= after[batch + 1]["removals"]
-        begun = [
-            row["rows"]
-            for row in rows
-            if row["fate"] == "expires" and row["expires_from_ms"] <= watermark
-        ]
-        assert sum(begun) >= after[batch + 1]["removals"]
-        compared += bool(begun)
-    assert compared
+def rows_due(expiring: list[dict[str, Any]], at_ms: int) -> int:
+    """Return the number of rows in the intervals that have begun at this time."""
+    return sum(row["rows"] for row in expiring if row["expires_from_ms"] <= at_ms)
 
 
 @pytest.mark.parametrize(
-    "case", ["agg_update", "fmgws_event_ignore", "join_left_outer", "dedup_no_watermark"]
+    ("case", "batch", "watermark_ms", "at_least", "removed", "at_most"),
+    [
+        ("agg_update", 4, 1_704_067_237_350, 0, 0, 0),
+        ("agg_update", 8, 1_704_067_267_350, 100, 100, 100),
+        ("agg_append", 4, 1_704_067_237_350, 0, 0, 0),
+        ("agg_append", 8, 1_704_067_267_350, 100, 100, 100),
+        ("dedup_event_time", 4, 1_704_067_237_350, 47, 50, 50),
+        ("dedup_event_time", 8, 1_704_067_267_350, 47, 50, 50),
+        ("session_window", 4, 1_704_067_234_410, 26, 29, 33),
+        ("session_window", 8, 1_704_067_264_470, 27, 30, 33),
+        ("agg_two_watermarks", 5, 1_704_067_241_350, 20, 20, 20),
+        ("agg_two_watermarks", 8, 1_704_067_261_350, 20, 20, 20),
+    ],
 )
-def test_every_row_has_one_fate_in_the_expiring_table(case: str) -> None:
-    stores: dict[str, int] = {}
-    for row in forward(case):
-        stores[row["store_name"]] = stores.get(row["store_name"], 0) + row["rows"]
-    report = api.sizes(str(checkpoint_of(case)))
-    assert stores == {row["store_name"]: row["rows"] for row in report.primary.rows}
+def test_expiring_rows_equal_removals_of_the_next_batch(
+    case: str, batch: int, watermark_ms: int, at_least: int, removed: int, at_most: int
+) -> None:
+    """The next batch has no new data. It removes part of the interval of its watermark."""
+    following = list(api.timeline(str(checkpoint_of(case))).primary.rows)[batch + 1]
+    assert (following["watermark_ms"], following["removals"]) == (watermark_ms, removed)
+    expiring = forward(case, batch=batch)
+    assert rows_due(expiring, watermark_ms - Width.SECOND) == at_least
+    assert rows_due(expiring, watermark_ms) == at_most
 
 
-def test_rows_left_decrease_to_rows_that_never_expire() -> None:
-    rows = forward("fmgws_event_ignore")
-    *sample, never = rows
-    assert never["fate"] == "never"
-    assert never["why"] == "no timer is set"
-    assert {row["clock"] for row in rows} == {"watermark"}
-    total = sum(row["rows"] for row in rows)
-    for row in sample:
-        total -= row["rows"]
-        assert row["rows_left"] == total
-    assert never["rows"] == never["rows_left"] == total
-    assert never["row_bytes"] == never["row_bytes_left"] == sample[-1]["row_bytes_left"]
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("agg_update", [("default", "expires", "watermark", 100, 0, 0)]),
+        (
+            "fmgws_event_ignore",
+            [
+                ("default", "expires", "watermark", 1, 127, 12_608),
+                ("default", "expires", "watermark", 8, 119, 11_840),
+                ("default", "expires", "watermark", 1, 118, 11_744),
+                ("default", "expires", "watermark", 12, 106, 10_496),
+                ("default", "expires", "watermark", 8, 98, 9_728),
+                ("default", "expires", "watermark", 1, 97, 9_632),
+                ("default", "expires", "watermark", 4, 93, 9_184),
+                ("default", "expires", "watermark", 8, 85, 8_416),
+                ("default", "expires", "watermark", 2, 83, 8_208),
+                ("default", "never", "watermark", 83, 83, 8_208),
+            ],
+        ),
+        (
+            "join_left_outer",
+            [
+                ("left-keyToNumValues", "unknown", None, 44, 44, 1_408),
+                ("left-keyWithIndexToValue", "unknown", None, 61, 61, 4_392),
+                ("right-keyToNumValues", "unknown", None, 12, 12, 384),
+                ("right-keyWithIndexToValue", "unknown", None, 15, 15, 960),
+            ],
+        ),
+        ("dedup_no_watermark", [("default", "never", None, 402, 402, 19_296)]),
+    ],
+)
+def test_fates_of_rows_and_rows_left(case: str, expected: list[tuple[object, ...]]) -> None:
+    names = ("store_name", "fate", "clock", "rows", "rows_left", "row_bytes_left")
+    assert columns(forward(case), *names) == expected
 
 
 def test_expired_rows_are_listed_first() -> None:
@@ -92,39 +98,47 @@ def test_expired_rows_are_listed_first() -> None:
 
 
 def test_store_without_expiry_rule_has_a_reason() -> None:
-    assert {row["fate"] for row in forward("dedup_no_watermark")} == {"never"}
-    unknown = forward("join_left_outer")
-    assert {row["fate"] for row in unknown} == {"unknown"}
-    assert all(row["why"] for row in unknown)
+    assert column(forward("fmgws_event_ignore"), "why")[-1] == "no timer is set"
+    (dedup,) = column(forward("dedup_no_watermark"), "why")
+    assert dedup.startswith("none of the columns of dropDuplicates carries a watermark")
+    count, value, *_ = column(forward("join_left_outer"), "why")
+    assert count == "a counter goes with the last row of its join key"
+    assert value.startswith("the time range of the join condition is not in the checkpoint")
 
 
-def test_join_retention_option_shifts_expiry() -> None:
-    rows = {
-        hours: [
-            row["expires_from_ms"]
-            for row in forward("join_left_outer", join_retention=(f"left={hours}h",))
-            if row["store_name"] == "left-keyWithIndexToValue" and row["fate"] == "expires"
-        ]
-        for hours in (1, 3)
-    }
-    assert rows[1]
-    assert [time + 2 * HOUR for time in rows[1]] == rows[3]
+@pytest.mark.parametrize(
+    ("retention", "first_ms"),
+    [("left=1h", 1_704_070_847_000), ("left=3h", 1_704_070_847_000 + 2 * Width.HOUR)],
+)
+def test_join_retention_option_shifts_expiry(retention: str, first_ms: int) -> None:
+    rows = forward("join_left_outer", join_retention=(retention,))
+    values = [row for row in rows if row["store_name"] == "left-keyWithIndexToValue"]
+    assert columns(values, "fate", "expires_from_ms", "rows")[0] == ("expires", first_ms, 1)
 
 
-@pytest.mark.parametrize("case", ["join_time_key", "join_window_key"])
-def test_join_with_a_time_in_the_key_expires(case: str) -> None:
-    rows = [row for row in forward(case) if row["store_name"].endswith("ToValue")]
-    timed = [row for row in rows if row["fate"] == "expires"]
-    report = api.timeline(str(checkpoint_of(case)))
-    assert timed
-    assert all(row["expires_from_ms"] > report.summary["watermark_ms"] - 1000 for row in timed)
+def test_join_with_a_time_in_the_key_expires() -> None:
+    names = ("store_name", "fate", "expires_from_ms")
+    assert columns(forward("join_time_key"), *names) == [
+        ("left-keyToNumValues", "unknown", None),
+        ("left-keyWithIndexToValue", "expires", 1_704_067_230_000),
+        ("left-keyWithIndexToValue", "expires", 1_704_067_231_000),
+        ("left-keyWithIndexToValue", "expires", 1_704_067_232_000),
+        ("left-keyWithIndexToValue", "expires", 1_704_067_233_000),
+        ("right-keyToNumValues", "unknown", None),
+        ("right-keyWithIndexToValue", "unknown", None),
+    ]
+    assert columns(forward("join_window_key"), *names) == [
+        ("left-keyToNumValues", "unknown", None),
+        ("left-keyWithIndexToValue", "expires", 1_704_067_240_000),
+        ("right-keyToNumValues", "unknown", None),
+        ("right-keyWithIndexToValue", "expires", 1_704_067_240_000),
+    ]
 
 
 def test_timers_follow_the_clock_of_the_timeout_kind() -> None:
-    kind = TimeoutKind.PROCESSING_TIME
-    rows = forward("fmgws_event_ignore", timeout_kind=kind)
-    assert {row["clock"] for row in rows} == {"processing time"}
-    assert {row["clock"] for row in forward("fmgws_processing_time")} == {"processing time"}
+    rows = forward("fmgws_event_ignore", timeout_kind=TimeoutKind.PROCESSING_TIME)
+    assert set(column(rows, "clock")) == {"processing time"}
+    assert column(forward("fmgws_processing_time"), "clock") == ["processing time"] * 3
 
 
 @pytest.mark.parametrize(
@@ -168,10 +182,6 @@ def test_extreme_times_in_every_output_form(form: str) -> None:
 def test_audit_page_has_the_expiring_table() -> None:
     page = api.audit(str(checkpoint_of("agg_update")), page=True).page
     assert page is not None
-    (table,) = (
-        block
-        for section in page
-        for block in section.blocks
-        if isinstance(block, Table) and block.name == "expiring"
-    )
-    assert [row["rows"] for row in table.rows] == [100]
+    blocks = [block for section in page for block in section.blocks]
+    (table,) = [item for item in blocks if isinstance(item, Table) and item.name == "expiring"]
+    assert column(table.rows, "rows") == [100]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from inspector import api
 from inspector.analyses.shared.state_growth import Point, growth_of
-from inspector.estimates.growth import MS_PER_HOUR
 from inspector.findings.verdict import StateGrowth
-from tests.cli.support import checkpoint_of
+from tests.cli.support import checkpoint_of, copy_of
 from tests.fixture_folder import NEWEST
+from tests.reports import column, columns, findings_with_id
 
 
 def growth(path: Path) -> StateGrowth | None:
@@ -28,62 +26,44 @@ def certain(path: Path) -> StateGrowth:
     return result
 
 
-def by_spark(case: str) -> list[tuple[int, int]]:
-    """Rows of all operators after each batch, and rows removed by it, as Spark's progress said."""
-    lines = (NEWEST / case / "progress.jsonl").read_text().splitlines()
-    result = []
-    for progress in map(json.loads, lines):
-        of = progress["stateOperators"]
-        result.append((sum(o["numRowsTotal"] for o in of), sum(o["numRowsRemoved"] for o in of)))
-    return result
-
-
-@pytest.mark.parametrize("case", ["dedup_no_watermark", "agg_update", "trouble_kept_timeouts"])
-def test_new_and_removed_rows_per_hour_equal_spark_progress(case: str) -> None:
-    result, messages = certain(checkpoint_of(case)), by_spark(case)
+@pytest.mark.parametrize(
+    ("case", "new_rows", "removed_rows", "seconds"),
+    [
+        # Counts of Spark's progress after its first batch (numRowsTotal, numRowsRemoved).
+        ("dedup_no_watermark", 352, 0, 80),
+        ("agg_update", 351, 301, 90),
+        ("trouble_kept_timeouts", 104, 0, 130),
+    ],
+)
+def test_new_and_removed_rows_per_hour_equal_spark_progress(
+    case: str, new_rows: int, removed_rows: int, seconds: int
+) -> None:
+    """Spark counts a key that is removed and returns in one batch as removed; it is one change."""
+    result = certain(checkpoint_of(case))
     assert result.since_batch == 0
-    clocks = [
-        row["batch_timestamp_ms"] for row in api.timeline(str(checkpoint_of(case))).primary.rows
-    ]
-    hours = (clocks[-1] - clocks[0]) / MS_PER_HOUR
-    removed = sum(gone for _, gone in messages[1:])
-    # A key that is removed and comes again in one batch is removed for Spark, and changed for us.
-    assert result.removed_rows_per_hour == pytest.approx(removed / hours, rel=0.01)
-    assert result.new_rows_per_hour == pytest.approx(
-        (messages[-1][0] - messages[0][0] + removed) / hours, rel=0.01
-    )
+    assert result.new_rows_per_hour == pytest.approx(new_rows / seconds * 3600, rel=0.01)
+    assert result.removed_rows_per_hour == pytest.approx(removed_rows / seconds * 3600, rel=0.01)
 
 
 def test_growth_of_a_join_sums_its_stores() -> None:
     path = checkpoint_of("trouble_join_without_range")
+    rows = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
+    assert columns(rows, "store_name", "rows_per_hour", "bytes_per_hour") == [
+        ("left-keyToNumValues", 10_800, 345_600),
+        ("left-keyWithIndexToValue", 10_800, 777_600),
+        ("right-keyToNumValues", 2160, 69_120),
+        ("right-keyWithIndexToValue", 2160, 138_240),
+    ]
     result = certain(path)
-    rows = list(api.arrow_table(api.timeline(str(path)), "growth").to_pylist())
-    assert len(rows) == 4
     assert result.growing
-    assert result.rows_per_hour == pytest.approx(
-        sum(row["rows_per_hour"] for row in rows), rel=0.01
-    )
-    assert result.bytes_per_hour == pytest.approx(
-        sum(row["bytes_per_hour"] for row in rows), rel=0.01
-    )
+    assert (result.rows_per_hour, result.bytes_per_hour) == (25_920, 1_330_560)
 
 
 def test_growth_excludes_timers_and_count_rows() -> None:
-    path = checkpoint_of("rocksdb_tws_event")
-    actual, rows = certain(path), api.timeline(str(path)).primary.rows
-    (first, *_, last) = sorted({row["batch_timestamp_ms"] for row in rows})
-    named = [row for row in rows if not row["store_name"].startswith("$")]
-    assert len({row["store_name"] for row in rows}) > len({row["store_name"] for row in named})
-    result = {
-        at: sum(row["rows"] for row in named if row["batch_timestamp_ms"] == at)
-        for at in (first, last)
-    }
-    assert actual.new_rows_per_hour is not None
-    assert actual.removed_rows_per_hour is not None
-    options = (
-        (actual.new_rows_per_hour - actual.removed_rows_per_hour) * (last - first) / MS_PER_HOUR
-    )
-    assert options == pytest.approx(result[last] - result[first])
+    """The stores amounts, pages and total grow from 28 to 63 rows in 70 seconds."""
+    result = certain(checkpoint_of("rocksdb_tws_event"))
+    assert result.new_rows_per_hour == pytest.approx(60 / 70 * 3600)
+    assert result.removed_rows_per_hour == pytest.approx(25 / 70 * 3600)
 
 
 def test_growth_of_a_steady_state_is_not_positive() -> None:
@@ -96,18 +76,16 @@ def test_growth_of_a_steady_state_is_not_positive() -> None:
     assert result.heap_bytes_per_hour <= 0
     # The line itself goes up, as the state filled: a timeline reports no rate of it either.
     growths = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
-    assert max(row["bytes_per_hour"] for row in growths) <= 0
+    assert max(column(growths, "bytes_per_hour")) <= 0
 
 
 def test_never_removed_keys_are_info_if_the_store_does_not_grow() -> None:
-    stay = [
-        finding
-        for finding in api.audit(str(checkpoint_of("fmgws_timer_only"))).findings
-        if finding.kind.id == "SS201"
-    ]
-    # Of some data took the timer away, and others never had one.
-    assert [finding.severity for finding in stay] == [api.Severity.INFO] * 2
-    assert all("the store does not grow" in finding.cause for finding in stay)
+    report = api.audit(str(checkpoint_of("fmgws_timer_only")))
+    # Data removed the timer of some keys; other keys never had one.
+    without_timer, never_set = findings_with_id(report, "SS201")
+    assert (without_timer.severity, never_set.severity) == (api.Severity.INFO, api.Severity.INFO)
+    assert "the store does not grow" in without_timer.cause
+    assert "the store does not grow" in never_set.cause
 
 
 def test_growth_skips_versions_that_a_partition_cannot_restore() -> None:
@@ -127,8 +105,7 @@ def test_growth_of_few_batches_is_not_judged() -> None:
 
 
 def test_growth_of_a_single_snapshot_is_none(tmp_path: Path) -> None:
-    root = tmp_path / "checkpoint"
-    shutil.copytree(checkpoint_of("snapshots_cleaned"), root)
+    root = copy_of("snapshots_cleaned", tmp_path)
     for delta in root.glob("state/*/*/*.delta"):
         if not delta.with_suffix(".snapshot").exists():
             delta.unlink()

@@ -584,7 +584,7 @@ def follow(steps: list[tuple[str, int, bool]], folder: Path) -> History:
     return happened
 
 
-RANDOM = st.lists(st.tuples(STEPS, st.integers(0, 100), st.booleans()), max_size=8)
+RANDOM = st.lists(st.tuples(STEPS, st.integers(0, 100), st.booleans()), max_size=5)
 
 
 @history

@@ -1,9 +1,8 @@
-"""A query that runs while it is read: every batch that is judged is whole, and nothing is wrong."""
+"""Reports about a query that runs while its checkpoint is read."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -29,139 +28,107 @@ from inspector.facts.registry import fact_batches
 from inspector.findings.finding import Severity
 from inspector.model import READABLE, FileKind, Problem, Version
 from inspector.render.report import Report
-from tests.cli.support import checkpoint_of
+from tests.cli.support import checkpoint_of, copy_of
 from tests.faults import before_each_read
+from tests.growing import Growing
 from tests.profiles import crossed
+from tests.reports import columns, damage_ids, findings_with_id, rows_of_table, slugs
 
 CASES = ("trouble_future_watermark", "trouble_join_without_range")
 """An aggregation and a join, of 14 batches each, with every delta."""
 
-RETAINED = 2
-"""Batches that the query of these tests keeps besides the newest."""
 
+class Running(Growing):
+    """A query that writes batches and removes the files before its snapshots.
 
-class Living:
-    """A copy of a checkpoint that a query writes on: batches come, and old files go.
-
-    Versions can be restored from a snapshot on. Where Spark has made none in so short a life, that
-    is from the first delta: those are never removed.
-
-    Args:
-        whole: the checkpoint at its end. root: the copy. batch: the newest at the beginning.
+    Attributes:
+        batch: the newest batch.
     """
 
-    def __init__(self, complete: Path, root: Path, batch: int) -> None:
-        self.whole, self.root, self.batch = complete, root, batch
-        shutil.copytree(complete, root)
-        for log in ("offsets", "commits"):
-            for path in (root / log).iterdir():
-                if int(path.name.strip(".").split(".")[0]) > batch:
-                    path.unlink()
-        for path in self._state_files(root):
-            if self._version(path) > batch + 1:
+    def __init__(self, case: str, folder: Path, batch: int) -> None:
+        super().__init__(case, folder)
+        self.batch = batch
+        for number in range(batch + 1):
+            self.run(number)
+
+    def run_next(self) -> None:
+        """Write one more batch, and clean up if a snapshot is two versions old."""
+        self.batch += 1
+        self.run(self.batch)
+        if self.batch == 12:
+            self._remove_deltas("state/0/0", 10)
+        if self.batch == 13:
+            self._remove_deltas("state/0/1", 11)
+
+    def _remove_deltas(self, folder: str, newest: int) -> None:
+        for version in range(1, newest + 1):
+            for path in (self.root / folder).rglob(f"{version}.delta"):
                 path.unlink()
 
-    def go_on(self) -> None:
-        """One more batch, and what Spark's cleanup does after it."""
-        self.batch += 1
-        for path in self._state_files(self.whole):
-            if self._version(path) == self.batch + 1:
-                shutil.copy(path, self.root / path.relative_to(self.whole))
-        for log in ("offsets", "commits"):
-            for name in (str(self.batch), f".{self.batch}.crc"):
-                if (self.whole / log / name).exists():
-                    shutil.copy(self.whole / log / name, self.root / log / name)
-        self.clean_up()
 
-    def clean_up(self) -> None:
-        """Remove what no retained version needs (``HDFSBackedStateStoreProvider.cleanup``)."""
-        for folder in {path.parent for path in self._state_files(self.root)}:
-            oldest = self.batch + 1 - RETAINED
-            snapshots = [self._version(path) for path in folder.glob("[0-9]*.snapshot")]
-            base = max((version for version in snapshots if version <= oldest), default=0)
-            for path in self._state_files(folder):
-                if self._version(path) < base:
-                    path.unlink()
-
-    @staticmethod
-    def _state_files(folder: Path) -> list[Path]:
-        kinds = ("delta", "snapshot", "crc")
-        return [
-            path
-            for kind in kinds
-            for path in folder.rglob(f"*.{kind}")
-            if "/state/" in str(path) and Living._version(path) >= 0
-        ]
-
-    @staticmethod
-    def _version(path: Path) -> int:
-        number = path.name.strip(".").split(".")[0]
-        return int(number) if number.isdigit() else -1
+def sizes(report: Report) -> list[tuple[Any, ...]]:
+    """Return rows and bytes of each store."""
+    table = rows_of_table(report, "sizes")
+    return columns(table, "store_name", "rows", "key_bytes", "value_bytes")
 
 
-def sizes(report: Report) -> Mapping[str, Any]:
-    """Store -> its rows and bytes."""
-    table = next(table for table in report.tables if table.name == "sizes")
-    return {
-        row["store_name"]: (row["rows"], row["key_bytes"], row["value_bytes"]) for row in table.rows
-    }
-
-
-def moving(living: Living, at: Callable[[int], bool]) -> Callable[[Storage, str], None]:
-    """Before some reads of state files the query goes on."""
+def running_before_reads(query: Running, first: int) -> Callable[[Storage, str], None]:
+    """Run a batch before each read of a state file from this one on, up to batch 13."""
     reads = 0
 
     def act(_storage: Storage, relative: str) -> None:
         nonlocal reads
-        if relative.endswith((".delta", ".snapshot")):
-            reads += 1
-            if at(reads) and living.batch < 13:
-                living.go_on()
+        reads += relative.endswith((".delta", ".snapshot"))
+        if reads >= first and query.batch < 13:
+            query.run_next()
 
     return act
 
 
 def test_running_query_without_second_reads_is_reported_as_damage(tmp_path: Path) -> None:
-    """The means of these tests: what is read at first is not what was listed."""
-    living = Living(checkpoint_of(CASES[0]), tmp_path / "checkpoint", 10)
-    run = replace(Run.start(str(living.root), api.Options(workers=1)), reopen=None)
-    with before_each_read(moving(living, lambda _: True)):
-        assert {problem.slug for problem in run.problems(run.facts())} == {"vanished"}
+    """The fault that these tests inject: a file is removed between its listing and its read."""
+    query = Running(CASES[0], tmp_path, 10)
+    run = replace(Run.start(str(query.root), api.Options(workers=1)), reopen=None)
+    with before_each_read(running_before_reads(query, 1)):
+        assert set(slugs(run.problems(run.facts()))) == {"vanished"}
 
 
-@pytest.mark.parametrize(("case", "at", "begin"), crossed(CASES, (1, 2, 7, 13, 30), (10, 11)))
-def test_running_query_is_no_damage(case: str, at: int, begin: int, tmp_path: Path) -> None:
-    checkpoint = checkpoint_of(case)
-    living = Living(checkpoint, tmp_path / "checkpoint", begin)
-    with before_each_read(moving(living, lambda reads: reads >= at)):
-        report = api.audit(str(living.root), api.Options(workers=1))
-    expected = api.audit(str(checkpoint), api.Options(batch=report.summary["batch_id"]))
-    assert sizes(report) == sizes(expected)
-    assert {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"} <= {"SS108"}
-    assert all(f.severity is Severity.INFO for f in report.findings if f.kind.id == "SS108")
+@pytest.mark.parametrize(("case", "first", "begin"), crossed(CASES, (1, 2, 7, 13, 30), (10, 11)))
+def test_running_query_is_no_damage(case: str, first: int, begin: int, tmp_path: Path) -> None:
+    query = Running(case, tmp_path, begin)
+    with before_each_read(running_before_reads(query, first)):
+        report = api.audit(str(query.root), api.Options(workers=1))
+    options = api.Options(batch=report.summary["batch_id"])
+    assert sizes(report) == sizes(api.audit(str(checkpoint_of(case)), options))
+    assert damage_ids(report) <= {"SS108"}
+    severities = {finding.severity for finding in findings_with_id(report, "SS108")}
+    assert severities <= {Severity.INFO}
     assert report.complete
 
 
 def test_newest_batch_replaces_a_removed_batch(tmp_path: Path) -> None:
-    living = Living(checkpoint_of(CASES[0]), tmp_path / "checkpoint", 10)
-    with before_each_read(moving(living, lambda reads: reads >= 1)):
-        report = api.audit(str(living.root), api.Options(workers=1))
+    query = Running(CASES[0], tmp_path, 10)
+    with before_each_read(running_before_reads(query, 1)):
+        report = api.audit(str(query.root), api.Options(workers=1))
     assert report.summary["batch_id"] == 13
-    (result,) = [finding for finding in report.findings if finding.kind.id == "SS108"]
+    (result,) = findings_with_id(report, "SS108")
     assert "the newest batch, 13, is judged instead" in result.evidence
 
 
 class Reading:
-    """A run of one task, of which every look finds that a file has gone: a version by look.
+    """A run of one task in which a delta vanishes during each read.
+
+    Args:
+        vanished: the version of the delta that vanishes, for each read in order; 0 for none.
 
     Attributes:
-        read: versions of the deltas that each look was to read.
+        read: the versions of the deltas that each read was to cover.
     """
 
     reopen = True
 
-    def __init__(self, *gone: int) -> None:
-        self.by_look, self.read, self.notes = gone, list[list[int]](), list[Problem]()
+    def __init__(self, *vanished: int) -> None:
+        self.vanished, self.read, self.notes = vanished, list[list[int]](), list[Problem]()
         checkpoint = open_checkpoint(
             str(checkpoint_of(CASES[0])), selection=Selection(partition_id=0)
         )
@@ -183,7 +150,7 @@ class Reading:
         (task,) = tasks
         deltas = {f.version: f for f in task.stores[0].files if f.kind is FileKind.DELTA}
         self.read.append(sorted(version for version in deltas if version is not None))
-        gone = deltas.get(Version(self.by_look[len(self.read) - 1]))
+        gone = deltas.get(Version(self.vanished[len(self.read) - 1]))
         if gone is not None:
             store = task.store_id(task.stores[0])
             problem = Problem("vanished", "gone", gone.path, version=gone.version)
@@ -216,11 +183,11 @@ def test_file_unreadable_twice_is_a_problem() -> None:
 
 
 def test_requested_batch_is_not_replaced(tmp_path: Path) -> None:
-    living = Living(checkpoint_of(CASES[0]), tmp_path / "checkpoint", 10)
-    with before_each_read(moving(living, lambda reads: reads >= 1)):
-        report = api.audit(str(living.root), api.Options(workers=1, batch=10))
+    query = Running(CASES[0], tmp_path, 10)
+    with before_each_read(running_before_reads(query, 1)):
+        report = api.audit(str(query.root), api.Options(workers=1, batch=10))
     assert report.summary["batch_id"] == 10
-    assert {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"} == {"SS108"}
+    assert damage_ids(report) == {"SS108"}
     (problem,) = [item for item in report.problems if item.slug not in READABLE]
     assert "batch 10 is no longer there: the query removed its files" in problem.message
     assert not report.complete
@@ -246,79 +213,67 @@ def _typed(root: Path) -> tuple[Any, ...]:
 def test_streamed_rows_are_checked_before_the_first_row(
     read: Callable[[Path], tuple[Any, ...]], tmp_path: Path
 ) -> None:
-    checkpoint = checkpoint_of(CASES[1])
-    for looks in (3, 0):
-        living = Living(checkpoint, tmp_path / str(looks), 11)
-        snapshots = [path.relative_to(living.root) for path in living.root.rglob("*.snapshot")]
-        for path in snapshots:
-            (living.root / path).unlink()
-
-        def go_on(
-            _storage: Storage, path: str, living: Living = living, names: list[Path] = snapshots
-        ) -> None:
-            """The first read meets a batch, the snapshots of an older one, and the cleanup."""
-            while names and path.endswith(".delta"):
-                shutil.copy(checkpoint / names[-1], living.root / names.pop())
-            if not names and living.batch == 11:
-                living.go_on()
-
-        with (
-            before_each_read(go_on),
-            mock.patch.multiple(stores, MORE_LOOKS=looks),
-        ):
-            if looks:
-                result = read(living.root)
-            else:
-                with pytest.raises(OutpacedError):  # the means of this test
-                    read(living.root)
-    assert result == read(checkpoint)
+    query = Running(CASES[1], tmp_path, 11)
+    with before_each_read(snapshots_and_cleanup_before_the_first_read(query)):
+        result = read(query.root)
+    assert result == read(checkpoint_of(CASES[1]))
     assert result[0] != []
 
 
+def snapshots_and_cleanup_before_the_first_read(query: Running) -> Callable[[Storage, str], None]:
+    """Remove the snapshots; before the first read of a delta, restore them and run a batch."""
+    snapshots = {path: path.read_bytes() for path in query.root.rglob("*.snapshot")}
+    for path in snapshots:
+        path.unlink()
+
+    def act(_storage: Storage, relative: str) -> None:
+        if relative.endswith(".delta") and query.batch == 11:
+            for path, content in snapshots.items():
+                path.write_bytes(content)
+            query.run_next()
+
+    return act
+
+
+def test_streamed_rows_without_more_reads_are_an_error(tmp_path: Path) -> None:
+    query = Running(CASES[1], tmp_path, 11)
+    with (
+        before_each_read(snapshots_and_cleanup_before_the_first_read(query)),
+        mock.patch.multiple(stores, MORE_LOOKS=0),
+        pytest.raises(OutpacedError),
+    ):
+        _rows(query.root)
+
+
 def test_damage_seen_by_both_reads_is_reported(tmp_path: Path) -> None:
-    root = tmp_path / "checkpoint"
-    shutil.copytree(checkpoint_of("snapshot_in_middle"), root)
+    root = copy_of("snapshot_in_middle", tmp_path)
     (root / "state/0/0/2.delta").write_bytes(b"LZ4Block")
     report = api.audit(str(root), api.Options(workers=1))
-    assert "SS102" in {finding.kind.id for finding in report.findings}
-    assert "SS108" not in {finding.kind.id for finding in report.findings}
+    assert damage_ids(report) == {"SS102"}
 
 
-def test_listing_with_a_gap_is_repeated(tmp_path: Path) -> None:
-    """Cleanup removes file by file: a listing meanwhile has newer files without older ones."""
-    root = tmp_path / "checkpoint"
-    shutil.copytree(checkpoint_of(CASES[0]), root)
-    listed, first = Storage._listing, True
+@pytest.mark.parametrize(
+    ("folder", "absent"),
+    [
+        ("state/0/0", ("5.delta", "7.delta")),  # cleanup removes file by file
+        ("offsets", ("3", "5")),
+    ],
+)
+def test_listing_with_a_gap_is_repeated(
+    folder: str, absent: tuple[str, ...], tmp_path: Path
+) -> None:
+    root = copy_of(CASES[0], tmp_path)
+    listed, gaps = Storage._listing, [absent]
 
-    def gapped(self: Storage, relative: str) -> tuple[Entry, ...]:
-        nonlocal first
+    def with_gap(self: Storage, relative: str) -> tuple[Entry, ...]:
         result = listed(self, relative)
-        if relative == "state/0/0" and first:
-            first = False
-            return tuple(entry for entry in result if entry.name not in ("5.delta", "7.delta"))
-        return result
+        if relative != folder or not gaps:
+            return result
+        names = gaps.pop()
+        return tuple(entry for entry in result if entry.name not in names)
 
-    with mock.patch.object(Storage, "_listing", gapped):
+    with mock.patch.object(Storage, "_listing", with_gap):
         report = api.audit(str(root), api.Options(workers=1))
-    assert not first
-    assert {f.kind.id for f in report.findings if f.kind.id < "SS2"} == {"SS108"}
+    assert gaps == []
+    assert damage_ids(report) == {"SS108"}
     assert report.complete
-
-
-def test_log_purged_during_listing_is_no_loss(tmp_path: Path) -> None:
-    root = tmp_path / "checkpoint"
-    shutil.copytree(checkpoint_of(CASES[0]), root)
-    listed, first = Storage._listing, True
-
-    def purged(self: Storage, relative: str) -> tuple[Entry, ...]:
-        nonlocal first
-        result = listed(self, relative)
-        if relative == "offsets" and first:
-            first = False
-            return tuple(entry for entry in result if entry.name not in ("3", "5"))
-        return result
-
-    with mock.patch.object(Storage, "_listing", purged):
-        report = api.audit(str(root), api.Options(workers=1))
-    assert not first
-    assert {f.kind.id for f in report.findings if f.kind.id < "SS2"} == {"SS108"}
