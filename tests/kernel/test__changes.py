@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.loader import load
 from inspector.kernel.record_layout import (
     BEFORE_WINDOW,
     COUNTS,
@@ -25,23 +24,13 @@ from inspector.kernel.record_layout import (
     TIMED,
     TOUCH,
 )
+from tests.cases import KERNELS
+from tests.kernel.support import assert_refused, int64s, needs_c
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 
-NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
 MOST = (1 << 31) - 1
-
-
-@pytest.fixture(params=NAMES)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
-    return load(request.param)
-
-
-def int64s(*values: int) -> npt.NDArray[np.int64]:
-    return np.array(values, np.int64)
 
 
 def fresh(keys: int) -> npt.NDArray[Any]:
@@ -49,7 +38,7 @@ def fresh(keys: int) -> npt.NDArray[Any]:
 
 
 class Applied(NamedTuple):
-    """What applying records gives."""
+    """Results of applying records."""
 
     touched: list[Any]
     counts: dict[str, int]
@@ -91,7 +80,7 @@ def apply(  # noqa: PLR0913 - what a version is
 
 
 def seven(room: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where a tally goes, with something in it that is to be added to."""
+    """Return the result arrays of a tally, filled with sevens that the tally adds to."""
     return np.full(len(SUMS), 7, np.int64), np.full((len(SIZES), room), 7, np.int64)
 
 
@@ -205,7 +194,7 @@ def test_apply_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     sums, by_size = np.zeros(len(SUMS), np.int64), np.zeros(6, np.int64)
     table = fresh(1)
     put = (table, item, item, item, hashes, None, 0, 0, 0)
-    calls: list[Any] = [
+    assert_refused(
         lambda: kernel.apply(
             table, item, two, item, hashes, item, 0, 0, 0, touched, counts, sums, by_size
         ),
@@ -222,18 +211,19 @@ def test_apply_refuses_arrays_of_different_length(kernel: Kernel) -> None:
         lambda: kernel.change_columns(table, touched, 0, 0, 0, numbers, outcomes[:5]),
         lambda: kernel.tally(table, touched, 0, 0, sums[1:], by_size),
         lambda: kernel.tally(table, touched, 0, 0, sums, by_size[1:]),
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match=r"differ in length|no room"):
-            call()
+        match=r"differ in length|no room",
+    )
     results = (touched, counts, sums, by_size)
-    for call in (
+    assert_refused(
         lambda: kernel.apply(bytes(48), item, item, item, hashes, item, 0, 0, 0, *results),
         lambda: kernel.apply(table, item, item, item, item * 1.0, item, 0, 0, 0, *results),
         lambda: kernel.tally(table, touched, 0, 0, sums, bytes(48)),
-    ):
-        with pytest.raises((TypeError, BufferError, ValueError)):
-            call()
+    )
+
+
+def nonzero(by_size: list[list[int]]) -> list[list[tuple[int, int]]]:
+    """Return the sizes whose count is not zero, each with its count."""
+    return [[(size, n) for size, n in enumerate(counts) if n] for counts in by_size]
 
 
 def test_sums_of_changed_keys(kernel: Kernel) -> None:
@@ -257,11 +247,10 @@ def test_sums_of_changed_keys(kernel: Kernel) -> None:
         "reborn_key_bytes": 11,
         "written_value_bytes": 16 + 24 + 8,
     }
-    options = [{size: n for size, n in enumerate(counts) if n} for counts in result.by_size]
-    assert options == [
-        {10: -1, 11: 1},
-        {8: 1, 16: -1, 24: 1, 32: -1},
-        {19: 1, 25: -1, 33: 1, 42: -1},
+    assert nonzero(result.by_size) == [  # keys, values and rows: size, and rows more of that size
+        [(10, -1), (11, 1)],
+        [(8, 1), (16, -1), (24, 1), (32, -1)],
+        [(19, 1), (25, -1), (33, 1), (42, -1)],
     ]
     assert result.largest == 42
     assert tally(kernel, table, result.touched, step=1) == (result.sums, result.by_size, 42)
@@ -297,13 +286,13 @@ records = st.lists(
 )
 
 
-@BOTH
+@needs_c
 @given(st.lists(st.tuples(records, st.integers(0, 3)), max_size=4), st.booleans())
 def test_kernels_apply_records_alike(versions: list[tuple[list[Put], int]], clocks: bool) -> None:
     tables = [fresh(4), fresh(4)]
     for step, (item, flags) in enumerate(versions):
         result = []
-        for name, table in zip(NAMES, tables, strict=True):
+        for name, table in zip(KERNELS, tables, strict=True):
             applied = apply(load(name), table, item, step=step, flags=flags, clocks=clocks)
             changed = change_columns(load(name), table, applied.touched, step, flags)
             again = tally(load(name), table, applied.touched, step=step, flags=flags, room=8)
@@ -312,7 +301,7 @@ def test_kernels_apply_records_alike(versions: list[tuple[list[Put], int]], cloc
 
 
 @given(st.lists(records, min_size=1, max_size=5), st.integers(0, 3))
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", KERNELS)
 def test_several_versions_in_one_call_equal_single_calls(
     name: str, versions: list[list[Put]], flags: int
 ) -> None:

@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.loader import load
 from inspector.kernel.programs import BOOLEAN, BYTES, DOUBLE, FIELDS, FLOAT, NOTHING
+from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 
-NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
-
-
-@pytest.fixture(params=NAMES)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
-    return load(request.param)
-
-
-def int64s(*values: int) -> npt.NDArray[np.int64]:
-    return np.array(values, np.int64)
-
 
 def hashes(kernel: Kernel, rows: list[bytes], *program: int) -> list[int | None]:
-    """The hash of each row; None where it is not known."""
-    lengths = int64s(*map(len, rows))
-    offsets = np.cumsum(lengths) - lengths
+    """Return the hash of each row, or None for a row without a known hash."""
     result, facts = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
-    kernel.row_hashes(b"".join(rows), offsets, lengths, int64s(*program), result, facts)
+    kernel.row_hashes(*spans_of(rows), int64s(*program), result, facts)
     pairs = zip(result.tolist(), facts.tolist(), strict=True)
     return [n if there else None for n, there in pairs if there or n == 0]
 
@@ -86,9 +70,11 @@ def test_row_hashes_refuses_rows_outside_of_the_buffer(
 
 def test_row_hashes_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     item, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
-    for result, facts in ((two, byte), (item, np.zeros(2, np.uint8))):
-        with pytest.raises(ValueError, match="differ in length"):
-            kernel.row_hashes(bytes(8), item, item, item, result, facts)
+    assert_refused(
+        lambda: kernel.row_hashes(bytes(8), item, item, item, two, byte),
+        lambda: kernel.row_hashes(bytes(8), item, item, item, item, np.zeros(2, np.uint8)),
+        match="differ in length",
+    )
 
 
 FLOATS = [0x7FC00000, 0x7F800001, 0xFF800001, 0x8000000000000000, 0x7FF0000000000001]
@@ -100,13 +86,13 @@ rows_of_words = st.lists(
 kinds = st.sampled_from([1, 2, 4, 8, BYTES, BOOLEAN, FLOAT, DOUBLE, FIELDS, NOTHING])
 
 
-@BOTH
+@needs_c
 @given(rows_of_words, st.lists(kinds | st.integers(-2, 20), max_size=12))
 def test_kernels_hash_rows_alike(rows: list[bytes], program: list[int]) -> None:
     assert hashes(load("c"), rows, *program) == hashes(load("python"), rows, *program)
 
 
-@BOTH
+@needs_c
 @given(rows_of_words, st.lists(kinds, min_size=1, max_size=4))
 def test_kernels_hash_rows_of_valid_programs_alike(rows: list[bytes], words: list[int]) -> None:
     inner = [1, 1, 8]

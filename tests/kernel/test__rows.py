@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.loader import load
+from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 from inspector.kernel.programs import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
 
-NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
-
-
-@pytest.fixture(params=NAMES)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
-    return load(request.param)
-
-
-def int64s(*values: int) -> npt.NDArray[np.int64]:
-    return np.array(values, np.int64)
-
 
 def check(kernel: Kernel, rows: list[bytes], *program: int) -> list[int]:
-    lengths = int64s(*map(len, rows))
     out = np.full(len(rows), 7, np.uint8)
-    offsets = np.cumsum(lengths) - lengths
-    count = kernel.check_rows(b"".join(rows), offsets, lengths, int64s(*program), out)
+    count = kernel.check_rows(*spans_of(rows), int64s(*program), out)
     assert count == int((out == 1).sum())
-    return [int(item) for item in out]
+    result: list[int] = out.tolist()
+    return result
 
 
 def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:
@@ -69,27 +54,32 @@ def test_check_rows_program_words(kernel: Kernel) -> None:
 
 
 def test_variable_parts_are_after_the_slots_without_overlap(kernel: Kernel) -> None:
-    for offset, size, doubt in ((16, 8, 0), (24, 0, 0), (15, 1, 1), (16, 9, 1), (25, 0, 1)):
-        assert check(kernel, [row(offset << 32 | size, remainder=bytes(8))], 1, REGION) == [doubt]
-    pair = [row(24 << 32 | 4, 24 << 32 | size, remainder=bytes(8)) for size in (4, 5)]
-    assert check(kernel, pair, 2, REGION, REGION) == [0, 1]
+    regions = [16 << 32 | 8, 24 << 32, 15 << 32 | 1, 16 << 32 | 9, 25 << 32]
+    rows = [row(region, remainder=bytes(8)) for region in regions]
+    assert check(kernel, rows, 1, REGION) == [0, 0, 1, 1, 1]
+    disjoint = row(24 << 32 | 4, 24 << 32 | 4, remainder=bytes(8))
+    overlapping = row(24 << 32 | 4, 24 << 32 | 5, remainder=bytes(8))
+    assert check(kernel, [disjoint, overlapping], 2, REGION, REGION) == [0, 1]
     assert check(kernel, [row((1 << 64) - 1)], 1, REGION) == [1]
 
 
-def test_check_rows_with_malformed_programs_terminates(kernel: Kernel) -> None:
+@pytest.mark.parametrize(
+    "program", [[], [-1], [1 << 62], [1], [1, STRUCT], [1, STRUCT, -9, 1], [1, RANGE, 5]]
+)
+def test_check_rows_accepts_any_program(kernel: Kernel, program: list[int]) -> None:
     region = row(16 << 32 | 8, remainder=bytes(8))
-    for program in ([], [-1], [1 << 62], [1], [1, STRUCT], [1, STRUCT, -9, 1], [1, RANGE, 5]):
-        assert check(kernel, [region], *program)[0] in (0, 1)
+    assert check(kernel, [region], *program)[0] in (0, 1)
+
+
+def test_check_rows_with_malformed_programs_terminates(kernel: Kernel) -> None:
     assert check(kernel, [row(0, nulls=1)], 1, STRUCT, -1) == [0]
     nested = row(16 << 32 | 0)
     assert check(kernel, [nested], *[1, STRUCT, 200] * 100) == [1]
 
 
 def slots(kernel: Kernel, rows: list[bytes], *path: int) -> list[int | None]:
-    lengths = int64s(*map(len, rows))
     values, valid = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
-    offsets = np.cumsum(lengths) - lengths
-    kernel.read_slots(b"".join(rows), offsets, lengths, int64s(*path), values, valid)
+    kernel.read_slots(*spans_of(rows), int64s(*path), values, valid)
     pairs = zip(values.tolist(), valid.tolist(), strict=True)
     assert all(there or not value for value, there in zip(values, valid, strict=True))
     return [value if there else None for value, there in pairs]
@@ -112,7 +102,7 @@ any_rows = st.lists(
 kinds = st.sampled_from([0, 1, 2, ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT])
 
 
-@BOTH
+@needs_c
 @example([struct.pack("<4Q", 0, 24 << 32 | 8, 0, 0)], [2, STRUCT, 0, 0, REGION])
 @given(any_rows, st.lists(kinds | numbers, max_size=12))
 def test_kernels_check_and_read_rows_alike(rows: list[bytes], program: list[int]) -> None:
@@ -134,16 +124,14 @@ def test_check_rows_refuses_rows_outside_of_the_buffer(
 
 def test_check_rows_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     item, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
-    calls: list[Any] = [
+    assert_refused(
         lambda: kernel.check_rows(bytes(8), item, item, item, np.zeros(2, np.uint8)),
         lambda: kernel.check_rows(bytes(8), item, two, item, byte),
         lambda: kernel.read_slots(bytes(8), item, item, item, two, byte),
         lambda: kernel.read_slots(bytes(8), item, item, item, item.copy(), np.zeros(2, np.uint8)),
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match="differ in length"):
-            call()
-    with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.check_rows(bytes(8), item, item, item, bytes(1))
-    with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.check_rows(bytes(8), item, item, item * 1.0, byte)
+        match="differ in length",
+    )
+    assert_refused(
+        lambda: kernel.check_rows(bytes(8), item, item, item, bytes(1)),
+        lambda: kernel.check_rows(bytes(8), item, item, item * 1.0, byte),
+    )

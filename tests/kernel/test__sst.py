@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.arrays import Int64s
-from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.loader import load
 from inspector.kernel.record_layout import (
     BAD_BLOCK,
     BAD_ENTRY,
@@ -23,39 +21,27 @@ from inspector.kernel.record_layout import (
     MORE,
     OVER_LIMIT,
 )
+from tests.cases import KERNELS
 from tests.decode.sst.tables import VALUE, block_of, internal_key, varint
+from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 
-NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
 LIMIT = 1 << 20
-
-
-@pytest.fixture(params=NAMES)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
-    return load(request.param)
-
-
-def int64s(*values: int) -> Int64s:
-    return np.array(values, np.int64)
 
 
 # --- LZ4 -------------------------------------------------------------------------------------
 
 
 def unpack(kernel: Kernel, blocks: list[bytes], sizes: list[int]) -> tuple[int, list[bytes]]:
-    """How many could be unpacked, and what these hold."""
-    lengths, room = int64s(*map(len, blocks)), int64s(*sizes)
+    """Return the number of unpacked blocks and their bytes."""
     out = bytearray(sum(sizes) + 3)
-    places = np.cumsum(room) - room
-    offsets = np.cumsum(lengths) - lengths
-    done = kernel.lz4_blocks(b"".join(blocks), offsets, lengths, out, places, room)
+    places, room = spans_of([bytes(size) for size in sizes])[1:]
+    done = kernel.lz4_blocks(*spans_of(blocks), out, places, room)
     assert out[-3:] == bytes(3)
-    parts = zip(places.tolist(), sizes, strict=True)
-    return done, [bytes(out[location : location + size]) for location, size in parts][:done]
+    ends = places + room
+    return done, [bytes(out[a:b]) for a, b in zip(places[:done], ends[:done], strict=True)]
 
 
 def lz4(raw: bytes) -> bytes:
@@ -67,14 +53,14 @@ TEXTS = st.lists(st.sampled_from([b"a", b"bc", b"row of state", bytes(40)]), max
 
 
 def test_lz4_blocks_of_pyarrow_are_unpacked(kernel: Kernel) -> None:
-    assert unpack(kernel, [lz4(raw) for raw in RAW], list(map(len, RAW))) == (len(RAW), RAW)
+    assert unpack(kernel, list(map(lz4, RAW)), [0, 1, 300, 1000, 768, 318]) == (6, RAW)
 
 
-@given(st.lists(TEXTS.map(b"".join) | st.binary(max_size=300), max_size=4))
-def test_lz4_unpack_inverts_compress(raw: list[bytes]) -> None:
-    for name in NAMES:
-        result = unpack(load(name), [lz4(item) for item in raw], list(map(len, raw)))
-        assert result == (len(raw), raw)
+@pytest.mark.parametrize("name", KERNELS)
+@given(raw=st.lists(TEXTS.map(b"".join) | st.binary(max_size=300), max_size=4))
+def test_lz4_unpack_inverts_compress(name: str, raw: list[bytes]) -> None:
+    result = unpack(load(name), list(map(lz4, raw)), list(map(len, raw)))
+    assert result == (len(raw), raw)
 
 
 @pytest.mark.parametrize(
@@ -96,32 +82,36 @@ def test_corrupt_lz4_block_ends_unpacking(kernel: Kernel, block: bytes) -> None:
     assert unpack(kernel, [good, block, good], [4, 50, 4]) == (1, [b"good"])
 
 
-def test_wrong_unpacked_size_is_refused(kernel: Kernel) -> None:
-    for size in (0, 299, 301):
-        assert unpack(kernel, [lz4(b"abc" * 100)], [size])[0] == 0
+@pytest.mark.parametrize("size", [0, 299, 301])
+def test_wrong_unpacked_size_is_refused(kernel: Kernel, size: int) -> None:
+    assert unpack(kernel, [lz4(b"abc" * 100)], [size])[0] == 0
 
 
 def test_lz4_blocks_refuses_positions_outside_of_the_buffer(kernel: Kernel) -> None:
     block = lz4(b"abcd")
     complete = int64s(0), int64s(len(block))
-    for location, size in ((-1, 4), (0, -1), (1, 4), (1 << 62, 1 << 62)):
-        with pytest.raises(ValueError, match="outside"):
-            kernel.lz4_blocks(block, *complete, bytearray(4), int64s(location), int64s(size))
-    with pytest.raises(ValueError, match="outside"):
-        kernel.lz4_blocks(block, int64s(1), complete[1], bytearray(4), int64s(0), int64s(4))
-    with pytest.raises(ValueError, match="length"):
-        kernel.lz4_blocks(block, *complete, bytearray(4), int64s(0, 0), int64s(4))
-    with pytest.raises((TypeError, BufferError)):
-        kernel.lz4_blocks(block, *complete, bytes(4), int64s(0), int64s(4))
+    out, big = bytearray(4), int64s(1 << 62)
+    assert_refused(
+        lambda: kernel.lz4_blocks(block, *complete, out, int64s(-1), int64s(4)),
+        lambda: kernel.lz4_blocks(block, *complete, out, int64s(0), int64s(-1)),
+        lambda: kernel.lz4_blocks(block, *complete, out, int64s(1), int64s(4)),
+        lambda: kernel.lz4_blocks(block, *complete, out, big, big),
+        lambda: kernel.lz4_blocks(block, int64s(1), complete[1], out, int64s(0), int64s(4)),
+        match="outside",
+    )
+    assert_refused(
+        lambda: kernel.lz4_blocks(block, *complete, out, int64s(0, 0), int64s(4)), match="length"
+    )
+    assert_refused(lambda: kernel.lz4_blocks(block, *complete, bytes(4), int64s(0), int64s(4)))
 
 
-@BOTH
+@needs_c
 @given(st.binary(max_size=60), st.integers(0, 80))
 def test_kernels_unpack_any_bytes_alike(block: bytes, size: int) -> None:
     assert unpack(load("c"), [block], [size]) == unpack(load("python"), [block], [size])
 
 
-@BOTH
+@needs_c
 @given(TEXTS.map(b"".join), st.data())
 def test_kernels_unpack_damaged_blocks_alike(raw: bytes, data: st.DataObject) -> None:
     block = bytearray(lz4(raw))
@@ -143,26 +133,18 @@ def find(  # noqa: PLR0913 - what the kernel takes
     room: int = 50,
     limit: int = LIMIT,
 ) -> Any:
-    """Status, plain, where it stopped, and the entries with their places."""
-    lengths = int64s(*map(len, blocks))
+    """Return the status, the plain flag, the position, the bytes and the spans of the entries."""
     out, columns = bytearray(bytes_room), np.zeros(ENTRY * room, np.int64)
     location = int64s(*state, 0)
     status, count, used, plain = kernel.table_entries(
-        b"".join(blocks),
-        np.cumsum(lengths) - lengths,
-        lengths,
-        location,
-        previous,
-        out,
-        columns,
-        limit,
+        *spans_of(blocks), location, previous, out, columns, limit
     )
     rows = columns.reshape(ENTRY, room)[:, :count].T.tolist()
     return status, bool(plain), location.tolist(), bytes(out[:used]), rows
 
 
 def keys_and_values(result: Any) -> list[tuple[bytes, int, int, bytes]]:
-    """User keys, sequence numbers, types and values."""
+    """Return the user key, sequence number, type and value of each entry."""
     _, _, _, out, rows = result
     return [
         (out[key : key + key_size], tag >> 8, tag & 255, out[value : value + size])
@@ -197,10 +179,10 @@ def test_plain_flag_needs_values_of_different_keys(kernel: Kernel) -> None:
     assert find(kernel, [])[:2] == (MORE, True)
 
 
-def test_keys_that_are_prefixes_of_each_other(kernel: Kernel) -> None:
+@pytest.mark.parametrize("shared", [True, False])
+def test_keys_that_are_prefixes_of_each_other(kernel: Kernel, shared: bool) -> None:
     entries = [(b"", 2, VALUE, b""), (b"\0", 1, VALUE, b""), (b"\0\0", 3, VALUE, b"x")]
-    for shared in (True, False):
-        assert keys_and_values(find(kernel, [data_block(*entries, shared=shared)])) == entries
+    assert keys_and_values(find(kernel, [data_block(*entries, shared=shared)])) == entries
 
 
 def test_entries_resume_after_a_full_buffer(kernel: Kernel) -> None:
@@ -269,10 +251,12 @@ def test_entry_with_impossible_lengths_is_refused(kernel: Kernel, entry: bytes) 
     assert location == [1, 0, 0]
 
 
-def test_entries_must_ascend(kernel: Kernel) -> None:
-    for second in (ONE, (b"key1", 6, VALUE, b""), (b"key0", 9, VALUE, b""), (b"", 9, VALUE, b"")):
-        assert find(kernel, [data_block(ONE, second)])[0] == BAD_ORDER
-        assert find(kernel, [data_block(ONE), data_block(second)])[0] == BAD_ORDER
+@pytest.mark.parametrize(
+    "second", [ONE, (b"key1", 6, VALUE, b""), (b"key0", 9, VALUE, b""), (b"", 9, VALUE, b"")]
+)
+def test_entries_must_ascend(kernel: Kernel, second: tuple[bytes, int, int, bytes]) -> None:
+    assert find(kernel, [data_block(ONE, second)])[0] == BAD_ORDER
+    assert find(kernel, [data_block(ONE), data_block(second)])[0] == BAD_ORDER
 
 
 def test_key_or_value_above_the_limit_is_refused(kernel: Kernel) -> None:
@@ -282,11 +266,12 @@ def test_key_or_value_above_the_limit_is_refused(kernel: Kernel) -> None:
 
 
 def test_table_entries_refuses_wrong_arguments(kernel: Kernel) -> None:
-    for state in ((-1, 0), (0, -1)):
-        with pytest.raises(ValueError, match="outside"):
-            find(kernel, [data_block(ONE)], state=state)
-    with pytest.raises(ValueError, match="outside"):
-        find(kernel, [data_block(ONE)], previous=b"1234567")
+    assert_refused(
+        lambda: find(kernel, [data_block(ONE)], state=(-1, 0)),
+        lambda: find(kernel, [data_block(ONE)], state=(0, -1)),
+        lambda: find(kernel, [data_block(ONE)], previous=b"1234567"),
+        match="outside",
+    )
     assert find(kernel, [data_block(ONE)], state=(0, 1 << 62))[0] == BAD_BLOCK
     assert find(kernel, [data_block(ONE)], state=(9, 0))[0] == MORE
     with pytest.raises(ValueError, match="length"):
@@ -306,7 +291,7 @@ ENTRIES = st.lists(
 )
 
 
-@BOTH
+@needs_c
 @given(st.lists(ENTRIES, max_size=3), st.data())
 def test_kernels_find_entries_alike(
     entries: list[list[tuple[bytes, int, int, bytes]]], data: st.DataObject
@@ -327,7 +312,7 @@ def test_kernels_find_entries_alike(
     assert result == find(load("python"), given_blocks, **arguments)
 
 
-@BOTH
+@needs_c
 @given(st.binary(max_size=80))
 def test_kernels_find_entries_of_any_bytes_alike(block: bytes) -> None:
     assert find(load("c"), [block]) == find(load("python"), [block])

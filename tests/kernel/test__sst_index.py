@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,21 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.loader import load
 from tests.decode.sst.tables import varint
+from tests.kernel.support import needs_c
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 
-NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
 MOST = 1 << 61
-
-
-@pytest.fixture(params=NAMES)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
-    return load(request.param)
 
 
 def handles(
@@ -133,7 +125,7 @@ PARTS = st.sampled_from(
 )
 
 
-@BOTH
+@needs_c
 @given(
     st.lists(PARTS, max_size=30).map(b"".join) | st.binary(max_size=60),
     st.booleans(),

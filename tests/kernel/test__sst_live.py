@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -11,35 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.arrays import Int64s
-from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.loader import load
 from inspector.kernel.record_layout import BAD_ORDER, FULL, MORE
+from tests.cases import KERNELS
+from tests.kernel.support import int64s, needs_c, spans_of
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 
-NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
 PUT, MERGE, DELETION, SINGLE = 1, 2, 0, 7
 
 Run = list[tuple[bytes, int, int]]
 """Keys, sequence numbers and types."""
 Range = tuple[bytes, bytes, int]
-
-
-@pytest.fixture(params=NAMES)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
-    return load(request.param)
-
-
-def int64s(*values: int) -> Int64s:
-    return np.array(values, np.int64)
-
-
-def spans(parts: list[bytes]) -> tuple[bytes, Int64s, Int64s]:
-    lengths = int64s(*map(len, parts))
-    return b"".join(parts), np.cumsum(lengths) - lengths, lengths
 
 
 def call(
@@ -61,10 +44,10 @@ def call(
     )
     bounds = [bound for start, end, _ in ranges for bound in (start, end)]
     status, keys, used = kernel.table_live(
-        *spans([key for key, _, _ in entries]),
+        *spans_of([key for key, _, _ in entries]),
         tags,
         ends,
-        *spans(bounds),
+        *spans_of(bounds),
         int64s(*(sequence for _, _, sequence in ranges)),
         state,
         order,
@@ -128,7 +111,7 @@ def test_table_live_stops_when_the_room_is_full(kernel: Kernel) -> None:
 
 
 def test_table_live_refuses_wrong_arguments(kernel: Kernel) -> None:
-    nothing, key = spans([]), spans([b"a"])
+    nothing, key = spans_of([]), spans_of([b"a"])
     first, two = int64s(1), int64s(0, 0)
 
     def refused(**second: Any) -> None:
@@ -149,7 +132,7 @@ def test_table_live_refuses_wrong_arguments(kernel: Kernel) -> None:
     refused(keys=(b"a", int64s(0), int64s(2)))
     refused(tags=int64s(1, 1))
     refused(sequences=first)
-    refused(bounds=spans([b"a"]))
+    refused(bounds=spans_of([b"a"]))
     refused(state=int64s(0))
     refused(state=int64s(-1, 0))
     refused(runs=int64s(0, 2))
@@ -163,7 +146,7 @@ ENTRIES = st.lists(
 )
 
 
-@BOTH
+@needs_c
 @given(
     st.lists(ENTRIES, max_size=4),
     st.lists(st.integers(0, 9), max_size=4),
@@ -180,10 +163,12 @@ def test_kernels_find_live_entries_alike(
     assert result == call(load("python"), ordered, ranges, room=room, first=first)
 
 
-@BOTH
+@pytest.mark.parametrize("name", KERNELS)
 @given(
-    st.lists(ENTRIES, max_size=3), st.lists(st.tuples(KEYS, KEYS, st.integers(0, 9)), max_size=3)
+    runs=st.lists(ENTRIES, max_size=3),
+    ranges=st.lists(st.tuples(KEYS, KEYS, st.integers(0, 9)), max_size=3),
 )
-def test_unordered_runs_and_ranges_do_not_crash(runs: list[Run], ranges: list[Range]) -> None:
-    for name in NAMES:
-        call(load(name), runs, ranges)
+def test_unordered_runs_and_ranges_do_not_crash(
+    name: str, runs: list[Run], ranges: list[Range]
+) -> None:
+    call(load(name), runs, ranges)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import struct
 import threading
 from types import ModuleType
@@ -15,7 +14,6 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.arrays import Int64s
 from inspector.exceptions import EngineError
 from inspector.kernel import _kernel_py
 from inspector.kernel import record_layout as layout
@@ -32,6 +30,7 @@ from inspector.kernel.record_layout import (
     OVER_LIMIT,
     SPAN,
 )
+from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
@@ -39,22 +38,6 @@ from tests import encode
 from tests.profiles import crossed
 
 LIMIT = (1 << 31) - 1
-NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-
-
-@pytest.fixture(params=NAMES)
-def kernel(request: pytest.FixtureRequest) -> Kernel:
-    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
-    return load(request.param)
-
-
-def int64s(*values: int) -> Int64s:
-    return np.array(values, np.int64)
-
-
-def spans_of(parts: list[bytes]) -> tuple[bytes, Int64s, Int64s]:
-    lengths = int64s(*map(len, parts))
-    return b"".join(parts), np.cumsum(lengths) - lengths, lengths
 
 
 # --- scan ------------------------------------------------------------------------------------
@@ -159,8 +142,8 @@ def test_scan_reports_an_unknown_kind(kernel: Kernel, record: bytes) -> None:
 
 
 def test_scan_with_kinds_reports_impossible_lengths(kernel: Kernel) -> None:
-    for length in (-1, -2):
-        assert scan_kinds(kernel, b"\x01" + struct.pack(">i", length))[:2] == (BAD_KEY_LENGTH, 1)
+    assert scan_kinds(kernel, b"\x01" + struct.pack(">i", -1))[:2] == (BAD_KEY_LENGTH, 1)
+    assert scan_kinds(kernel, b"\x01" + struct.pack(">i", -2))[:2] == (BAD_KEY_LENGTH, 1)
     assert scan_kinds(kernel, b"\x01" + struct.pack(">i", 9), limit=8)[:2] == (OVER_LIMIT, 1)
     value = b"\x01" + struct.pack(">i", 1) + b"k" + struct.pack(">i", 9)
     assert scan_kinds(kernel, value, limit=8)[:2] == (OVER_LIMIT, 6)
@@ -178,15 +161,15 @@ def test_scan_refuses_a_start_outside(kernel: Kernel, start: int) -> None:
 
 
 def test_scan_refuses_arrays_of_another_kind(kernel: Kernel) -> None:
-    for array in (np.zeros(8, np.int32), np.zeros(8, np.float64)):
-        with pytest.raises(TypeError):
-            kernel.scan(b"", 0, array, LIMIT)
-    with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.scan(b"", 0, np.zeros((8, 8), np.int64)[:, :4], LIMIT)
     read_only = np.zeros(8, np.int64)
     read_only.flags.writeable = False
-    with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.scan(b"", 0, read_only, LIMIT)
+    wrong: Any = np.zeros(8, np.int32), np.zeros(8, np.float64)
+    assert_refused(
+        lambda: kernel.scan(b"", 0, wrong[0], LIMIT),
+        lambda: kernel.scan(b"", 0, wrong[1], LIMIT),
+        lambda: kernel.scan(b"", 0, np.zeros((8, 8), np.int64)[:, :4], LIMIT),
+        lambda: kernel.scan(b"", 0, read_only, LIMIT),
+    )
 
 
 # --- hash64 and gather -----------------------------------------------------------------------
@@ -212,10 +195,10 @@ def test_hash64_ignores_skipped_bytes(kernel: Kernel) -> None:
     assert first != hashes(kernel, [b"ab" + b"1" * 8 + b"ce"], skip=2)[0]
 
 
-def test_hash64_of_spans_without_the_skipped_bytes(kernel: Kernel) -> None:
+@pytest.mark.parametrize("skip", [3, 100, (1 << 63) - 1, -5])
+def test_hash64_of_spans_without_the_skipped_bytes(kernel: Kernel, skip: int) -> None:
     part = b"0123456789"
-    for skip in (3, 100, (1 << 63) - 1, -5):
-        assert hashes(kernel, [part], skip) == [xxhash.xxh64_intdigest(part)]
+    assert hashes(kernel, [part], skip) == [xxhash.xxh64_intdigest(part)]
     assert hashes(kernel, [part], 2) != [xxhash.xxh64_intdigest(part)]
 
 
@@ -243,15 +226,13 @@ def test_spans_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, le
 
 def test_arrays_of_different_length_are_refused(kernel: Kernel) -> None:
     item, two = int64s(0), int64s(0, 0)
-    calls: list[Any] = [
+    assert_refused(
         lambda: kernel.gather(b"", item, two),
         lambda: kernel.hash64(b"", item, item, -1, np.zeros(2, np.uint64)),
         lambda: kernel.Interner().intern(b"", item, item, two),
         lambda: kernel.Interner().gather(item, item),
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match="differ in length"):
-            call()
+        match="differ in length",
+    )
 
 
 # --- Interner --------------------------------------------------------------------------------
@@ -264,12 +245,17 @@ def intern(interner: Any, parts: list[bytes]) -> list[int]:
     return out.tolist()
 
 
+def find(interner: Any, *keys: bytes) -> list[int]:
+    """Return the number of each key, or -1 for an unknown key."""
+    return [interner.find(key) for key in keys]
+
+
 def test_interner_numbers_keys_by_first_appearance(kernel: Kernel) -> None:
     interner = kernel.Interner()
     assert intern(interner, [b"b", b"a", b"b", b"", b"a"]) == [0, 1, 0, 2, 1]
     assert intern(interner, [b"", b"c", b"b"]) == [2, 3, 0]
     assert len(interner) == 4
-    assert [interner.find(key) for key in (b"b", b"a", b"", b"c", b"bb")] == [0, 1, 2, 3, -1]
+    assert find(interner, b"b", b"a", b"", b"c", b"bb") == [0, 1, 2, 3, -1]
 
 
 def test_empty_interner_has_no_keys(kernel: Kernel) -> None:
@@ -288,18 +274,18 @@ def test_interner_returns_keys_by_number(kernel: Kernel) -> None:
 
 
 def test_hashed_interner_keeps_no_key_bytes(kernel: Kernel) -> None:
-    """The same numbers, whatever the lengths; but nobody gets the bytes."""
+    """Keys of any length have numbers, but their bytes cannot be read."""
     keys = [bytes([i % 251]) * i for i in range(1500)]
     interner = kernel.Interner(hashed=True)
     assert intern(interner, keys) == list(range(1500))
     assert intern(interner, keys[::-1]) == list(range(1500))[::-1]
-    assert [interner.find(keys[i]) for i in (0, 7, 128, 129, 1499)] == [0, 7, 128, 129, 1499]
-    assert interner.find(b"another") == -1
+    assert find(interner, *keys) == list(range(1500))
+    assert find(interner, b"another") == [-1]
     with pytest.raises(ValueError, match="not kept"):
         interner.gather(int64s(0), np.zeros(2, np.int64))
 
 
-@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@needs_c
 def test_hashed_interner_memory_is_independent_of_key_length() -> None:
     interner = load("c").Interner(hashed=True)
     intern(interner, [b"%d" % i * 20 for i in range(60_000)])
@@ -315,7 +301,7 @@ def test_interner_refuses_unknown_numbers(kernel: Kernel, number: int) -> None:
 
 
 def test_interner_with_many_and_long_keys(kernel: Kernel) -> None:
-    """Beyond the first tables, one chunk of bytes; and keys longer than a chunk."""
+    """The keys exceed the first table and the first chunk. Two keys are longer than a chunk."""
     keys = [b"%d" % i for i in range(40_000)]
     keys[100:100] = [b"L" * (3 << 20), b"M" * 300_000]
     interner = kernel.Interner()
@@ -346,14 +332,14 @@ def test_interner_with_keys_of_one_size_then_others(
     interner = kernel.Interner()
     for item in (first, first[::-1], keys, keys[::-1], first):
         assert intern(interner, item) == [number[key] for key in item]
-    assert [interner.find(key) for key in keys] == list(range(len(keys)))
+    assert find(interner, *keys) == list(range(len(keys)))
     offsets = np.zeros(len(keys) + 1, np.int64)
     assert interner.gather(np.arange(len(keys)), offsets) == b"".join(keys)
 
 
-@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@needs_c
 def test_interner_memory_of_keys_of_one_size() -> None:
-    """Twice their bytes where room was just doubled, and at most 22 for finding each."""
+    """A doubled buffer takes twice the bytes of the keys. The index takes at most 22 per key."""
     keys = [i.to_bytes(24, "big") for i in range(100_000)]
     interner = load("c").Interner()
     intern(interner, keys)
@@ -364,7 +350,7 @@ def test_interner_memory_of_keys_of_one_size() -> None:
 
 
 def test_interner_refuses_a_second_thread(kernel: Kernel) -> None:
-    """Two threads that intern at once: numbers stay dense, or the second gets an error."""
+    """If two threads intern at once, numbers stay dense or the second thread gets an error."""
     interner = kernel.Interner()
     parts = [b"%d" % i for i in range(30_000)]
     refused: list[BaseException] = []
@@ -391,7 +377,7 @@ framed = st.lists(st.tuples(st.binary(max_size=12), st.none() | st.binary(max_si
 )
 
 
-@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@needs_c
 @given(st.binary(max_size=60) | framed, st.integers(0, 60), st.integers(0, 5), st.integers(0, 40))
 def test_kernels_scan_alike(data: bytes, start: int, room: int, limit: int) -> None:
     start = min(start, len(data))
@@ -407,7 +393,7 @@ of_kinds = st.lists(st.tuples(st.sampled_from(b"\x00\x01\x10\x11"), st.binary(ma
 )
 
 
-@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@needs_c
 @given(st.binary(max_size=60) | of_kinds, st.integers(0, 60), st.integers(0, 5), st.integers(0, 40))
 def test_kernels_scan_kinds_alike(data: bytes, start: int, room: int, limit: int) -> None:
     start = min(start, len(data))
@@ -415,7 +401,7 @@ def test_kernels_scan_kinds_alike(data: bytes, start: int, room: int, limit: int
     assert scan_kinds(load("c"), data, start=start, room=room, limit=limit) == expected
 
 
-@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@needs_c
 @given(st.lists(st.binary(max_size=90), max_size=20), st.integers(-1, 80))
 def test_kernels_hash_gather_and_intern_alike(parts: list[bytes], skip: int) -> None:
     python, c = load("python"), load("c")
@@ -423,7 +409,7 @@ def test_kernels_hash_gather_and_intern_alike(parts: list[bytes], skip: int) -> 
     assert c.gather(*spans_of(parts)) == python.gather(*spans_of(parts))
     ours, theirs = c.Interner(), python.Interner()
     assert intern(ours, parts) == intern(theirs, parts)
-    assert [ours.find(part) for part in parts] == [theirs.find(part) for part in parts]
+    assert find(ours, *parts) == find(theirs, *parts)
 
 
 # --- choice ----------------------------------------------------------------------------------
@@ -448,10 +434,10 @@ def test_missing_c_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cast("Any", load("")) is _kernel_py
 
 
-def test_kernel_constants_agree() -> None:
-    constants = ("MORE", "FULL", "END", "BAD_KEY_LENGTH", "OVER_LIMIT", "SPAN")
-    for constant in constants if "c" in NAMES else ():
-        assert getattr(load("c"), constant) == getattr(layout, constant)
+@needs_c
+@pytest.mark.parametrize("name", ["MORE", "FULL", "END", "BAD_KEY_LENGTH", "OVER_LIMIT", "SPAN"])
+def test_kernel_constants_agree(name: str) -> None:
+    assert getattr(load("c"), name) == getattr(layout, name)
 
 
 def test_slow_kernel_text_names_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
