@@ -524,7 +524,7 @@ class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version
 
 
 class WhatIfRow(t.Row, table="what_ifs"):
-    """A change, and what it would save."""
+    """A possible change: fewer versions, no leftovers, format 2, shorter keys, RocksDB."""
 
     change: Annotated[t.Text, "What would be different.", t.Rank(1)]
     heap_bytes: Annotated[t.EstimatedBytes, "Bytes on the heap of executors then."]

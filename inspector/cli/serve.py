@@ -21,8 +21,9 @@ NAME = "serve"  # name of the command
 
 _TEXT = """Browse checkpoints in a web browser: from the fleet down to the history of one key.
 
-It needs the extra serve. The printed URL has a token that every request needs. Keys and values are
-shown as hashes. Each page has a command line that shows the same.
+It needs the extra serve. The printed URL has a token that every request needs. Pages of the fleet,
+checkpoints, operators, stores, partitions and keys only read. Keys and values are shown as hashes.
+Each page has a command line that shows the same.
 """
 
 
@@ -35,7 +36,7 @@ def _options() -> list[click.Parameter]:
             default="127.0.0.1",
             show_default=True,
             metavar="ADDRESS",
-            help="Address to listen on. Others than this machine can connect to 0.0.0.0.",
+            help="Address to listen on; 0.0.0.0 accepts other machines.",
         ),
         click.Option(
             ["--port"],

@@ -35,9 +35,7 @@ class PartitionSkew(Rule[StoreView]):
     )
     command = "top"
 
-    skew_ratio = Threshold(
-        3.0, "times", "Rows of the largest partition over those of the smaller half."
-    )
+    skew_ratio = Threshold(3.0, "times", "Rows of the largest partition over the median.")
     skew_rows = Threshold(100, "rows", "Rows of the largest partition; fewer are uneven by chance.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:

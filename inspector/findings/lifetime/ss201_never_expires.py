@@ -69,8 +69,10 @@ class NeverExpires(Rule[StoreView]):
     alike_share = ALIKE_SHARE
     hot_share = HOT_SHARE
     far_share = FAR_SHARE
-    few_removed = Threshold(0.1, "share", "Share of the new keys that a function removes at most.")
-    new_keys_fall = Threshold(0.75, "share", "New keys of a quarter of the history by the last.")
+    few_removed = Threshold(0.1, "share", "Largest share of new keys that a function removes.")
+    new_keys_fall = Threshold(
+        0.75, "share", "Share of new keys in a quarter, over the quarter before."
+    )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield the rows that nothing removes: by their schema, a null event time, or no timer."""
