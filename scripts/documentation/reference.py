@@ -29,8 +29,11 @@ UNITS = {
 }
 """Unit of a column -> what its values are."""
 
-MOST_USED = ("--batch", "--operator", "--store", "--partition", "--key", "--where", "--limit")
-"""Shared options that the page of a command names: those that choose what is read and printed."""
+MOST_USED = (
+    *("--batch", "--operator", "--store", "--partition", "--key", "--where", "--limit"),
+    "--fail-on",
+)
+"""Shared options that the page of a command names: what is read, printed, and makes it fail."""
 
 _JUDGED_BATCH = " (default the last committed)"
 """Text behind ``--batch`` among those options."""
