@@ -3,57 +3,49 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
+import pytest
 from compare_with_spark import truth
 
 from inspector import api
 from inspector.facts.top_keys import TopBy
 from inspector.model import Redact
-from tests.cli.support import checkpoint_of, run
+from tests.cli.support import checkpoint_of, rows_where, run, values
 from tests.fixture_folder import NEWEST
 from tests.troubles import troubled
 
 
-def ranked(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
-    """The rows of one ranking."""
-    report = api.top(
-        str(NEWEST / case / "checkpoint"), api.Options(**options), limit=4, by=TopBy(by)
-    )
-    return [dict(row) for row in report.primary.rows if row["by"] == by]
-
-
 def test_largest_rows_equal_the_bytes_recorded_by_spark() -> None:
     recorded = truth(NEWEST / "fmgws_event_ignore")
-    sizes = [len(row["kx"]) // 2 + len(row["vx"]) // 2 for row in recorded[max(recorded)]]
-    result = ranked("fmgws_event_ignore", "row_bytes")
-    assert [row["row_bytes"] for row in result] == sorted(sizes, reverse=True)[:4]
-    assert [row["rank"] for row in result] == [1, 2, 3, 4]
+    sizes = [len(row["kx"]) // 2 + len(row["vx"]) // 2 for row in recorded[13]]
+    assert sorted(sizes, reverse=True)[:4] == [112, 112, 112, 112]
+    expected = [(1, 112), (2, 112), (3, 112), (4, 112)]
+    assert values(ranking("fmgws_event_ignore", "row_bytes"), "rank", "row_bytes") == expected
 
 
 def test_oldest_keys_equal_the_calls_of_the_function() -> None:
+    """The query wrote down each call of its function, with the batch and the key."""
     calls = (NEWEST / "fmgws_no_timeout" / "calls.jsonl").read_text().splitlines()
-    last: dict[str, int] = {}
-    for call in map(json.loads, calls):
-        if call["action"] == "remove":
-            last.pop(call["key"], None)
-        else:
-            last[call["key"]] = call["batch"]
-    result = ranked("fmgws_no_timeout", "oldest")
-    assert [row["last_put_batch"] for row in result] == sorted(last.values())[:4]
+    last_calls = {call["key"]: call for call in map(json.loads, calls)}.values()
+    batches = [call["batch"] for call in last_calls if call["action"] != "remove"]
+    oldest = ranking("fmgws_no_timeout", "oldest")
+    assert values(oldest, "last_put_batch") == sorted(batches)[:4]
 
 
 def test_join_rows_equal_the_rows_recorded_by_spark() -> None:
-    recorded = truth(NEWEST / "join_left_outer")
-    rows = Counter(
-        dict(row["k"])["field0"]
-        for row in recorded[max(recorded)]
-        if row["store"] == "left-keyWithIndexToValue"
-    )
-    result = ranked("join_left_outer", "join_rows", store_name="left-keyToNumValues")
-    assert [row["join_rows"] for row in result] == sorted(rows.values(), reverse=True)[:4]
-    assert all(rows[row["key"]["field0"]] == row["join_rows"] for row in result)
+    recorded = rows_where(truth(NEWEST / "join_left_outer")[10], store="left-keyWithIndexToValue")
+    counts = Counter(dict(row["k"])["field0"] for row in recorded)
+    largest = ranking("join_left_outer", "join_rows", store_name="left-keyToNumValues")
+    assert values(largest, "key", "join_rows") == [
+        ({"field0": 67}, counts[67]),
+        ({"field0": 72}, counts[72]),
+        ({"field0": 73}, counts[73]),
+        ({"field0": 74}, counts[74]),
+    ]
+    assert max(counts.values()) == counts[67] == 2
 
 
 def test_join_report_starts_with_the_largest_join_key() -> None:
@@ -67,52 +59,51 @@ def test_join_report_starts_with_the_largest_join_key() -> None:
 
 def test_rankings_with_equal_keys_are_left_out() -> None:
     report = api.top(str(NEWEST / "trouble_join_without_range" / "checkpoint"))
-    result = [(row["store_name"], row["by"]) for row in report.primary.rows if row["rank"] == 1]
-    assert result == [("right-keyToNumValues", "join_rows")]
+    first = rows_where(report.primary.rows, rank=1)
+    assert values(first, "store_name", "by") == [("right-keyToNumValues", "join_rows")]
     assert report.footnotes[-1].startswith("Left out: 21 rankings whose keys are all equal")
     assert "the rows of the" not in report.primary.title
 
 
 def test_redacted_top_keys() -> None:
-    result = ranked("agg_update", "puts", redact=Redact.HASH)
-    assert all(str(row["key"]).startswith("sha256:") for row in result)
-    assert all(row["key_hex"] is None for row in result)
+    hashed = ranking("agg_update", "puts", redact=Redact.HASH)
+    assert re.fullmatch("(sha256:[0-9a-f]{16};){4}", ";".join([*values(hashed, "key"), ""]))
+    assert values(hashed, "key_hex") == [None, None, None, None]
 
 
 def test_skew_is_over_partitions() -> None:
     report = api.top(str(NEWEST / "agg_two_levels" / "checkpoint"))
-    downstream, upstream = report.tables[1].rows
-    assert (downstream["partitions"], downstream["empty"]) == (2, 1)
-    partitions = api.sizes(str(NEWEST / "agg_two_levels" / "checkpoint"), by="partition")
-    sizes = [row["row_bytes"] for row in partitions.primary.rows if row["operator_id"] == 1]
-    assert upstream["max_row_bytes"] == max(sizes)
+    names = ("partitions", "empty", "median_row_bytes", "max_row_bytes", "max_to_median")
+    assert values(report.tables[1].rows, *names) == [
+        (2, 1, 32, 64, 2.0),
+        (2, 0, 3600, 3888, 1.08),
+    ]
 
 
 def test_keys_with_most_list_entries() -> None:
     report = api.top(str(troubled("trouble_tws_list")))
-    _, _, entries = report.tables
-    first, *siblings = entries.rows
-    assert (first["store_name"], first["entries"], first["removed"]) == ("pages", 80, 0)
+    top, skew, entries = report.tables
+    assert (top.name, skew.name, entries.name, entries.shown) == ("top", "skew", "entries", True)
+    first = next(iter(entries.rows))
     assert first["key"] == {"user": "u1"}
-    assert len(siblings) == 4
     assert first["share"] == 80 / 1600
-    assert [row["entries"] for row in entries.rows] == [80] * 5
-    plain = api.top(str(NEWEST / "agg_append/checkpoint"))
-    assert [table.name for table in plain.tables] == ["top", "skew", "entries"]
-    assert not plain.tables[2].rows
-    assert [entries.shown, plain.tables[2].shown] == [True, False]
-    (item,) = api.top(str(troubled("trouble_tws_list")), limit=1).tables[2].rows
-    assert item == first
+    names = ("store_name", "entries", "removed")
+    assert values(entries.rows, *names) == [("pages", 80, 0)] * 5
+    assert list(api.top(str(troubled("trouble_tws_list")), limit=1).tables[2].rows) == [first]
+
+
+def test_aggregation_has_no_list_entries() -> None:
+    entries = api.top(str(NEWEST / "agg_append/checkpoint")).tables[2]
+    assert (entries.name, list(entries.rows), entries.shown) == ("entries", [], False)
 
 
 # --- command line --------------------------------------------------------------------------------
 
 
 def test_limit_is_per_ranking() -> None:
+    """In the other rankings all keys are equal."""
     rows = run("top", checkpoint_of("agg_update"), "--limit", "3", "-o", "json").rows
-    rankings = [row["by"] for row in rows if row["rank"] == 1]
-    assert rankings == ["key_bytes"], "in the others all keys are equal, too"
-    assert len(rows) == 3
+    assert values(rows, "by", "rank") == [("key_bytes", 1), ("key_bytes", 2), ("key_bytes", 3)]
 
 
 def test_table_shows_rankings_and_partitions() -> None:
@@ -125,39 +116,45 @@ def test_table_shows_rankings_and_partitions() -> None:
 def test_by_option_shows_one_ranking() -> None:
     path = checkpoint_of("agg_update")
     every = run("top", path, "-o", "json").rows
-    rows = run("top", path, "--by", "key_bytes", "-o", "json").rows
-    assert rows == [row for row in every if row["by"] == "key_bytes"]
-    assert len(run("top", path, "--by", "puts", "-o", "json").rows) == 5
+    assert run("top", path, "--by", "key_bytes", "-o", "json").rows == every
     rows = run("top", path, "--by", "row_bytes", "-o", "json").rows
-    assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
+    assert values(rows, "rank") == [1, 2, 3, 4, 5]
     assert "the first 5 keys by age of the last put" in run("top", path, "--by", "oldest").out
     assert "the first key by puts" in run("top", path, "--by", "puts", "--limit", "1").out
-    assert (
-        "no store counts the rows of the keys of a join"
-        in run("top", path, "--by", "join_rows").out
-    )
-    wrong = run("top", path, "--by", "size")
+    join_rows = run("top", path, "--by", "join_rows").out
+    assert "no store counts the rows of the keys of a join" in join_rows
+
+
+def test_unknown_ranking_is_a_usage_error() -> None:
+    wrong = run("top", checkpoint_of("agg_update"), "--by", "size")
     assert wrong.code == 2
     assert "'key_bytes', 'value_bytes', 'row_bytes', 'puts', 'oldest', 'join_rows'" in wrong.err
 
 
-def test_shares_of_all_keys_sum_to_1() -> None:
-    for case, rankings in (
-        ("agg_update", ("key_bytes", "value_bytes", "row_bytes", "oldest")),
-        ("join_left_outer", ("row_bytes", "join_rows")),
-    ):
-        for by in rankings:
-            path = checkpoint_of(case)
-            rows = run("top", path, "--by", by, "--limit", "100000", "-o", "json").rows
-            sums: dict[str, float] = {}
-            for row in rows:
-                sums[row["store_name"]] = sums.get(row["store_name"], 0) + row["share"]
-            assert sums
-            assert all(abs(total - 1) < 1e-9 for total in sums.values()), (case, by, sums)
+@pytest.mark.parametrize(
+    ("case", "by", "store"),
+    [
+        ("agg_update", "key_bytes", "default"),
+        ("agg_update", "oldest", "default"),
+        ("join_left_outer", "row_bytes", "left-keyWithIndexToValue"),
+        ("join_left_outer", "join_rows", "right-keyToNumValues"),
+    ],
+)
+def test_shares_of_all_keys_sum_to_1(case: str, by: str, store: str) -> None:
+    report = api.top(str(checkpoint_of(case)), limit=100_000, by=TopBy(by))
+    shares = values(rows_where(report.primary.rows, store_name=store), "share")
+    assert sum(shares) == pytest.approx(1)
 
 
 def test_share_of_puts_is_of_all_puts() -> None:
     path = checkpoint_of("agg_update")
     (row,) = run("top", path, "--by", "puts", "--limit", "1", "-o", "json").rows
+    assert (row["puts"], row["share"]) == (2, 2 / 472)
     changes = run("audit", path, "-o", "json").json["tables"]["changes"]
-    assert row["share"] == row["puts"] / sum(change["puts"] for change in changes)
+    assert values(changes, "puts") == [472]
+
+
+def ranking(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
+    """Return the four first rows of one ranking of a fixture."""
+    report = api.top(str(checkpoint_of(case)), api.Options(**options), limit=4, by=TopBy(by))
+    return rows_where(report.primary.rows, by=by)

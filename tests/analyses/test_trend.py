@@ -12,6 +12,7 @@ import inspector.api as api
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
 from inspector.render.page import BarChart, LineChart
+from tests.cli.support import table_rows, values
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 
@@ -33,15 +34,15 @@ def row(days_ago: float, checkpoint: str = "s3://bucket/a", **columns: Any) -> a
     }
 
 
-def trend(tmp_path: Path, *rows: audit_history.Row, **options: Any) -> dict[str, list[Any]]:
+def trend(tmp_path: Path, *rows: audit_history.Row, **options: Any) -> api.Report:
+    """Return the trend of a history that has these rows."""
     for item in rows:
         audit_history.HistoryTable(str(tmp_path / "h"), {}).append([item])
-    report = api.trend(str(tmp_path / "h"), **options)
-    return {table.name: list(table.rows) for table in report.tables}
+    return api.trend(str(tmp_path / "h"), **options)
 
 
 def test_checkpoint_with_most_growth_is_first(tmp_path: Path) -> None:
-    result = trend(
+    report = trend(
         tmp_path,
         row(40, row_bytes=1),
         row(20, row_bytes=1_000),
@@ -49,71 +50,75 @@ def test_checkpoint_with_most_growth_is_first(tmp_path: Path) -> None:
         row(10, "s3://bucket/b", row_bytes=100),
         row(0, "s3://bucket/b", row_bytes=5_000),
         row(5, "s3://bucket/once"),
-    )["growth"]
-    assert [(r["checkpoint"], r["added_bytes"], r["audits"]) for r in result] == [
-        ("s3://bucket/b", 4_900, 2),
-        ("s3://bucket/a", 500, 2),
+    )
+    growth = table_rows(report, "growth")
+    assert values(growth, "checkpoint", "added_bytes", "added_rows", "audits") == [
+        ("s3://bucket/b", 4_900, 0, 2),
+        ("s3://bucket/a", 500, 2, 2),
     ]
-    assert result[1]["added_rows"] == 2
-    assert result[1]["bytes_per_hour"] == pytest.approx(500 / (20 * 24))
+    assert growth[1]["bytes_per_hour"] == pytest.approx(500 / (20 * 24))
 
 
 def test_days_option_sets_the_period(tmp_path: Path) -> None:
     rows = [row(40, row_bytes=1), row(20, row_bytes=1_000), row(0, row_bytes=1_500)]
-    assert trend(tmp_path, *rows, days=50)["growth"][0]["added_bytes"] == 1_499
+    growth = table_rows(trend(tmp_path, *rows, days=50), "growth")
+    assert values(growth, "added_bytes") == [1_499]
+
+
+def ms_days_ago(days: int) -> int:
+    return int((NOW - timedelta(days=days)).timestamp() * 1000)
 
 
 def test_finding_stands_since_the_first_consecutive_audit(tmp_path: Path) -> None:
-    result = trend(
+    report = trend(
         tmp_path,
         row(9, findings=["SS202"]),
         row(8),
         row(7, findings=["SS201", "SS202"]),
         row(6, findings=["SS202", "SS301"]),
         row(5, "s3://bucket/b", findings=["SS101"]),
-    )["standing"]
-    actual = [(r["finding"], r["audits"], r["since_ms"], r["is_since_first"]) for r in result]
-    ms = [int((NOW - timedelta(days=days)).timestamp() * 1000) for days in (7, 6, 5)]
-    assert actual == [
-        ("SS202", 2, ms[0], False),
-        ("SS301", 1, ms[1], False),
-        ("SS101", 1, ms[2], True),
+    )
+    names = ("finding", "audits", "since_ms", "is_since_first")
+    assert values(table_rows(report, "standing"), *names) == [
+        ("SS202", 2, ms_days_ago(7), False),
+        ("SS301", 1, ms_days_ago(6), False),
+        ("SS101", 1, ms_days_ago(5), True),
     ]
 
 
 def test_checkpoint_idle_for_longest_is_first(tmp_path: Path) -> None:
-    result = trend(
+    report = trend(
         tmp_path,
         row(9, batch_id=6, batch_time=NOW - timedelta(days=9)),
         row(2),
         row(1),
         row(1, "s3://bucket/b", batch_id=90, batch_time=NOW - timedelta(days=1, hours=1)),
         audit_history.row_of_failure("s3://bucket/b", "it is gone", "audit", NOW),
-    )["commits"]
-    first, second = result
-    assert (first["checkpoint"], first["batch_id"], first["idle_ms"]) == (
-        *("s3://bucket/a", 7),
-        2 * 86_400_000,
     )
-    assert first["seen_since_ms"] == int((NOW - timedelta(days=2)).timestamp() * 1000)
+    first, second = table_rows(report, "commits")
+    assert (first["checkpoint"], first["batch_id"]) == ("s3://bucket/a", 7)
+    assert first["idle_ms"] == 2 * 86_400_000
+    assert first["seen_since_ms"] == ms_days_ago(2)
     assert (second["level"], second["batch_id"]) == ("failed", 90)
 
 
 def test_partial_audits_and_other_commands_are_left_out(tmp_path: Path) -> None:
-    result = trend(
+    report = trend(
         tmp_path,
         row(2, row_bytes=100),
         row(1, row_bytes=1, is_part=True),
         row(1, row_bytes=1, command="verify"),
         row(0, row_bytes=300),
     )
-    assert [(r["audits"], r["added_bytes"]) for r in result["growth"]] == [(2, 200)]
+    assert values(table_rows(report, "growth"), "audits", "added_bytes") == [(2, 200)]
 
 
 def test_limit_of_trend_rows(tmp_path: Path) -> None:
-    rows = [row(days, f"s3://bucket/{name}") for days in (1, 0) for name in "abc"]
-    result = trend(tmp_path, *rows, limit=2)
-    assert [len(result["growth"]), len(result["commits"])] == [2, 2]
+    names = ("s3://bucket/a", "s3://bucket/b", "s3://bucket/c")
+    rows = [row(days, name) for days in (1, 0) for name in names]
+    report = trend(tmp_path, *rows, limit=2)
+    assert len(table_rows(report, "growth")) == 2
+    assert len(table_rows(report, "commits")) == 2
 
 
 def test_folder_without_audits_is_an_error(tmp_path: Path) -> None:
@@ -122,17 +127,12 @@ def test_folder_without_audits_is_an_error(tmp_path: Path) -> None:
 
 
 def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChart]:
-    for item in rows:
-        audit_history.HistoryTable(str(tmp_path / "h"), {}).append([item])
-    page = api.trend(str(tmp_path / "h")).page
+    """Return the charts on the page of a trend."""
+    page = trend(tmp_path, *rows).page
     assert page is not None
-    assert [section.title for section in page] == ["Growth", "Findings", "Commits"]
-    return [
-        block
-        for section in page
-        for block in section.blocks
-        if isinstance(block, (LineChart, BarChart))
-    ]
+    assert values(map(vars, page), "title") == ["Growth", "Findings", "Commits"]
+    blocks = [block for section in page for block in section.blocks]
+    return [block for block in blocks if isinstance(block, (LineChart, BarChart))]
 
 
 def test_trend_page_has_charts_of_growth_findings_and_idle_time(tmp_path: Path) -> None:

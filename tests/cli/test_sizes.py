@@ -1,54 +1,56 @@
 """``inspector sizes``."""
 
-import pytest
-
-from tests.cli.support import checkpoint_of, run
+from tests.cli.support import checkpoint_of, rows_where, run, values
 
 JOIN = checkpoint_of("join_left_outer")
 
 
 def test_sizes_by_partition_store_and_operator_add_up() -> None:
-    by = {
-        word: run("sizes", JOIN, "--by", word, "-o", "json").rows
-        for word in ("partition", "store", "operator")
-    }
-    assert [len(rows) for rows in by.values()] == [8, 4, 1]
-    for name in ("rows", "key_bytes", "value_bytes", "row_bytes"):
-        totals = {sum(row[name] for row in rows) for rows in by.values()}
-        assert len(totals) == 1
-        assert totals != {0}
-    for row in by["partition"]:
-        assert row["row_bytes"] == row["key_bytes"] + row["value_bytes"]
-    for name in ("key_bytes_max", "value_bytes_max", "row_bytes_max"):
-        assert max(row[name] for row in by["partition"]) == by["operator"][0][name]
-
-
-@pytest.mark.parametrize(
-    ("by", "names"),
-    [
-        ("operator", {"operator_id", "operator_name"}),
-        ("store", {"operator_id", "operator_name", "store_name"}),
-        ("partition", {"operator_id", "operator_name", "store_name", "partition_id"}),
-    ],
-)
-def test_sizes_row_has_the_columns_of_its_group(by: str, names: set[str]) -> None:
-    row = run("sizes", JOIN, "--by", by, "-o", "ndjson").ndjson[0]
-    location = {"operator_id", "operator_name", "store_name", "partition_id"}
-    assert location & set(row) == names
+    partitions = run("sizes", JOIN, "--by", "partition", "-o", "json").rows
+    assert values(partitions, "operator_id", "store_name", "partition_id", *SUMS) == [
+        (0, "left-keyToNumValues", 0, 21, 336, 336, 672, 32),
+        (0, "left-keyToNumValues", 1, 23, 368, 368, 736, 32),
+        (0, "left-keyWithIndexToValue", 0, 30, 720, 1440, 2160, 72),
+        (0, "left-keyWithIndexToValue", 1, 31, 744, 1488, 2232, 72),
+        (0, "right-keyToNumValues", 0, 6, 96, 96, 192, 32),
+        (0, "right-keyToNumValues", 1, 6, 96, 96, 192, 32),
+        (0, "right-keyWithIndexToValue", 0, 8, 192, 320, 512, 64),
+        (0, "right-keyWithIndexToValue", 1, 7, 168, 280, 448, 64),
+    ]
+    stores = run("sizes", JOIN, "--by", "store", "-o", "json").rows
+    assert values(stores, "operator_id", "store_name", *SUMS) == [
+        (0, "left-keyToNumValues", 44, 704, 704, 1408, 32),
+        (0, "left-keyWithIndexToValue", 61, 1464, 2928, 4392, 72),
+        (0, "right-keyToNumValues", 12, 192, 192, 384, 32),
+        (0, "right-keyWithIndexToValue", 15, 360, 600, 960, 64),
+    ]
+    assert "partition_id" not in stores[0]
+    (operator,) = run("sizes", JOIN, "--by", "operator", "-o", "json").rows
+    assert values([operator], "operator_id", *SUMS) == [(0, 132, 2720, 4424, 7144, 72)]
+    assert "store_name" not in operator
 
 
 def test_store_option_of_sizes() -> None:
     store = "right-keyWithIndexToValue"
-    (row,) = run("sizes", JOIN, "--store", store, "-o", "ndjson").ndjson
-    assert row["store_name"] == store
-    assert row["rows"] == len(run("rows", JOIN, "--store", store, "-o", "ndjson").ndjson)
+    rows = run("sizes", JOIN, "--store", store, "-o", "ndjson").ndjson
+    assert values(rows, "store_name", "rows") == [(store, 15)]
 
 
 def test_sizes_by_field_add_up_to_those_by_store() -> None:
     fields = run("sizes", JOIN, "--by", "field", "-o", "json").rows
-    stores = run("sizes", JOIN, "-o", "json").rows
-    for store in stores:
-        mine = [row for row in fields if row["store_name"] == store["store_name"]]
-        for side in ("key", "value"):
-            result = sum(row["bytes"] for row in mine if row["row"] == side)
-            assert result == store[f"{side}_bytes"]
+    left = rows_where(fields, store_name="left-keyWithIndexToValue")
+    assert values(left, "row", "field", "bytes") == [
+        ("key", "field0", 488),
+        ("key", "index", 488),
+        ("key", "(null bits)", 488),
+        ("value", "ad", 488),
+        ("value", "shownAt", 488),
+        ("value", "site", 976),
+        ("value", "matched", 488),
+        ("value", "(null bits)", 488),
+    ]
+    assert sum(values(rows_where(left, row="key"), "bytes")) == 1464
+    assert sum(values(rows_where(left, row="value"), "bytes")) == 2928
+
+
+SUMS = ("rows", "key_bytes", "value_bytes", "row_bytes", "row_bytes_max")
