@@ -15,18 +15,27 @@ from inspector.checkpoint.trees import Entry
 from inspector.exceptions import NotACheckpointError
 from inspector.model import FileKind, StoreFile, StoreId, Version
 from inspector.providers.registry import classify
+from tests.cli.support import tree
 
 JOIN = ("left-keyToNumValues", "left-keyWithIndexToValue", "right-keyToNumValues")
+JOIN_FILES = (
+    "state/1/0/left-keyToNumValues/1.delta",
+    "state/1/0/left-keyWithIndexToValue/1.delta",
+    "state/1/0/right-keyToNumValues/1.delta",
+    "state/1/1/left-keyToNumValues/1.delta",
+    "state/1/1/left-keyWithIndexToValue/1.delta",
+    "state/1/1/right-keyToNumValues/1.delta",
+)
 TEMPORARY = ".1.delta.e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35.TID439.tmp"
 
 
 def make(root: Path, *files: str) -> Path:
-    """Files of five bytes; a path that ends with a slash is an empty folder."""
+    """Write files of five bytes. A path that ends with a slash is an empty folder."""
     for file in (*files, "metadata", "offsets/0", "commits/0"):
-        path = root / file
-        (path if file.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
-        if not file.endswith("/"):
-            path.write_bytes(b"12345")
+        folder, _, name = file.rpartition("/")
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        if name:
+            (root / file).write_bytes(b"12345")
     return root
 
 
@@ -37,11 +46,8 @@ def layout_of(root: Path, *files: str) -> Layout:
 def test_layout_of_an_operator(tmp_path: Path) -> None:
     layout = layout_of(
         tmp_path,
-        *(
-            f"state/0/{partition}/{version}.delta"
-            for partition in (0, 10, 9)
-            for version in (9, 10)
-        ),
+        *("state/0/0/9.delta", "state/0/0/10.delta", "state/0/10/9.delta", "state/0/10/10.delta"),
+        *("state/0/9/9.delta", "state/0/9/10.delta"),
         *("state/0/0/10.snapshot", "state/0/0/.9.delta.crc", f"state/0/0/{TEMPORARY}"),
         *("state/0/0/odd", "state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
     )
@@ -72,8 +78,7 @@ def test_store_file_path_kind_version_and_size(tmp_path: Path) -> None:
 
 
 def test_join_stores_are_folders(tmp_path: Path) -> None:
-    files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
-    layout = layout_of(tmp_path, *files, "state/1/2/", "state/0/0/1.delta")
+    layout = layout_of(tmp_path, *JOIN_FILES, "state/1/2/", "state/0/0/1.delta")
     assert [operator.operator_id for operator in layout.operators] == [0, 1]
     join = layout.operators[1]
     assert join.store_names == JOIN
@@ -116,8 +121,7 @@ def test_foreign_folders_are_ignored(tmp_path: Path) -> None:
     ],
 )
 def test_layout_selection(tmp_path: Path, selection: Selection, expected: int) -> None:
-    files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
-    layout = layout_of(tmp_path, *files, "state/0/0/1.delta", "state/0/1/1.delta")
+    layout = layout_of(tmp_path, *JOIN_FILES, "state/0/0/1.delta", "state/0/1/1.delta")
     assert len(layout.select(selection).stores) == expected
 
 
@@ -149,22 +153,14 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     files = ["state/0/0/1.delta", "state/0/_metadata/metadata", "state/0/0/_metadata/schema"]
     root = make(tmp_path, *files, "state/1/0/")
 
-    def everything() -> list[tuple[str, int, int, bytes]]:
-        return [
-            (str(path), path.stat().st_mtime_ns, path.stat().st_mode, path.read_bytes())
-            if path.is_file()
-            else (str(path), path.stat().st_mtime_ns, path.stat().st_mode, b"")
-            for path in sorted(root.rglob("*"))
-        ]
-
-    before = everything()
+    before = tree(root)
     storage = Storage.open(str(root))
     read_logs(storage)
     for operator in discover(storage, classify).operators:
         read_operator_metadata(storage, operator.operator_id)
         read_state_schema(storage, operator.operator_id)
     assert list(storage.stream("state/0/0/1.delta")) == [b"12345"]
-    assert everything() == before
+    assert tree(root) == before
 
 
 METADATA = (
@@ -191,8 +187,7 @@ def test_folder_next_to_a_store_is_foreign(tmp_path: Path, name: str, with_metad
 
 
 def test_state_files_next_to_join_stores_are_foreign(tmp_path: Path) -> None:
-    files = [f"state/1/0/{name}/1.delta" for name in JOIN]
-    layout = layout_of(tmp_path, *files, "state/1/0/1.delta")
+    layout = layout_of(tmp_path, *JOIN_FILES[:3], "state/1/0/1.delta")
     assert layout.operators[0].store_names == JOIN
     (problem,) = layout.problems
     assert (problem.slug, problem.path) == ("foreign-folder", f"{tmp_path}/state/1/0")

@@ -1,4 +1,4 @@
-"""What the two logs say of each other."""
+"""Contradictions between the offset log and the commit log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from inspector.model import BatchClock, BatchId
 
 
 def clocks(*watermarks: tuple[int | None, int | None]) -> dict[BatchId, BatchClock]:
-    """Batches from 0 on: the watermark each begins with, and the one it leaves behind."""
+    """Return the clocks of batches from 0 on with this watermark and this next watermark."""
     return {
         BatchId(n): BatchClock(BatchId(n), watermark_ms=began, next_watermark_ms=ended)
         for n, (began, ended) in enumerate(watermarks)
@@ -51,23 +51,25 @@ def test_sound_logs_have_no_problem(offsets: list[int], commits: list[int]) -> N
 @pytest.mark.parametrize(
     ("offsets", "commits", "lost"),
     [
-        ([0, 2], [0, 1, 2], ["offsets/1"]),
-        ([0, 2], [0], ["offsets/1"]),
-        ([0, 1], [0, 1, 2], ["offsets/2"]),
-        ([0, 1, 2], [0, 2], ["commits/1"]),
-        ([0, 1, 2, 3], [0], ["commits/1", "commits/2"]),
-        ([0, 1, 2], [], ["commits"]),
-        ([], [5, 6], ["offsets"]),
+        ([0, 2], [0, 1, 2], [(LOST_ENTRY, "offsets/1")]),
+        ([0, 2], [0], [(LOST_ENTRY, "offsets/1")]),
+        ([0, 1], [0, 1, 2], [(LOST_ENTRY, "offsets/2")]),
+        ([0, 1, 2], [0, 2], [(LOST_ENTRY, "commits/1")]),
+        ([0, 1, 2, 3], [0], [(LOST_ENTRY, "commits/1"), (LOST_ENTRY, "commits/2")]),
+        ([0, 1, 2], [], [(LOST_ENTRY, "commits")]),
+        ([], [5, 6], [(LOST_ENTRY, "offsets")]),
     ],
 )
-def test_a_lost_entry_is_named(offsets: list[int], commits: list[int], lost: list[str]) -> None:
-    assert found(offsets, commits) == [(LOST_ENTRY, path) for path in lost]
+def test_a_lost_entry_is_named(
+    offsets: list[int], commits: list[int], lost: list[tuple[str, str]]
+) -> None:
+    assert found(offsets, commits) == lost
 
 
 def test_contradicting_watermarks_are_named() -> None:
-    problems = list(cross_checks([], [], clocks((0, 10), (12, 20), (20, None))))
-    assert [(p.slug, p.path, p.version) for p in problems] == [(CONTRADICTION, "offsets/1", 2)]
-    assert "got batchWatermarkMs 12, commits/0 says 10" in problems[0].message
+    (problem,) = cross_checks([], [], clocks((0, 10), (12, 20), (20, None)))
+    assert (problem.slug, problem.path, problem.version) == (CONTRADICTION, "offsets/1", 2)
+    assert "got batchWatermarkMs 12, commits/0 says 10" in problem.message
 
 
 def test_falling_watermark_without_commit_is_a_contradiction() -> None:
@@ -89,8 +91,12 @@ def test_alternating_clocks_show_two_queries(
     marks = clocks((0, 5), (5, 9), (6, 8), (12, 14), (9, 11), (15, None))
     timed = {n: replace(clock, timestamp_ms=times[n]) for n, clock in marks.items()}
     problems = list(cross_checks([], [], timed))
-    assert [problem.path for problem in problems] == [f"offsets/{n}" for n in (2, 3, 4, 5)]
-    assert all(("two runs" in problem.message) is by_two for problem in problems)
+    assert [(problem.path, "two runs" in problem.message) for problem in problems] == [
+        ("offsets/2", by_two),
+        ("offsets/3", by_two),
+        ("offsets/4", by_two),
+        ("offsets/5", by_two),
+    ]
     assert "got batchWatermarkMs 6, commits/1 says 9 as nextBatchWatermarkMs" in problems[0].message
 
 

@@ -1,4 +1,4 @@
-"""Where the sources stood, batch by batch."""
+"""Offsets of sources, batch by batch."""
 
 from __future__ import annotations
 
@@ -18,18 +18,25 @@ from inspector.checkpoint.log_entries import (
 def test_source_offset_moved_or_not() -> None:
     before = OffsetEntry(sources={"0": "7", "1": '{"logOffset":3}', "2": None})
     now = OffsetEntry(sources={"0": "9", "1": '{"logOffset":3}', "2": None})
-    result = source_offsets(now, before)
-    assert [(element.called, element.offset, element.moved) for element in result] == [
-        ("source 0", "9", True),
-        ("source 1", '{"logOffset":3}', False),
-        ("source 2", None, False),
-    ]
-    assert [item.moved for item in source_offsets(now, None)] == [None] * 3
-    assert [source_offset.moved for source_offset in source_offsets(now, OffsetEntry())] == [
-        True,
-        True,
-        False,
-    ]
+    first, second, third = source_offsets(now, before)
+    assert (first.called, first.offset, first.moved) == ("source 0", "9", True)
+    assert (second.called, second.offset, second.moved) == ("source 1", '{"logOffset":3}', False)
+    assert (third.called, third.offset, third.moved) == ("source 2", None, False)
+
+
+@pytest.mark.parametrize(
+    ("offset", "before", "moved"),
+    [
+        ("9", None, None),
+        ("9", OffsetEntry(), True),
+        (None, OffsetEntry(), False),
+    ],
+)
+def test_source_offset_moved_since_an_entry_without_sources(
+    offset: str | None, before: OffsetEntry | None, moved: bool | None
+) -> None:
+    (source,) = source_offsets(OffsetEntry(sources={"0": offset}), before)
+    assert source.moved is moved
 
 
 def test_source_name_has_the_kafka_topic() -> None:
@@ -40,21 +47,36 @@ def test_source_name_has_the_kafka_topic() -> None:
 
 
 def test_long_offsets_are_cut_after_comparison() -> None:
-    long = "9" * 10 * OFFSET_CHARS
-    several_values = {f"{n:0100}": f"{long}{n}" for n in range(10 * MOST_SOURCES)}
-    before = OffsetEntry(sources={name: f"{offset}1" for name, offset in several_values.items()})
-    result = source_offsets(OffsetEntry(sources=several_values), before)
-    assert len(result) == MOST_SOURCES
-    assert {len(entry.offset or "") for entry in result} == {OFFSET_CHARS}
-    assert {len(element.name) for element in result} == {NAME_CHARS}
-    assert all(item.moved for item in result)
+    name, offset = "n" * 10 * NAME_CHARS, "9" * 10 * OFFSET_CHARS
+    before = OffsetEntry(sources={name: f"{offset}1"})
+    (source,) = source_offsets(OffsetEntry(sources={name: offset}), before)
+    assert source.offset == "9" * OFFSET_CHARS
+    assert len(source.name) == NAME_CHARS
+    assert source.moved
+
+
+def test_number_of_sources_is_limited() -> None:
+    sources = dict.fromkeys(map(str, range(10 * MOST_SOURCES)), "9")
+    assert len(source_offsets(OffsetEntry(sources=sources), None)) == MOST_SOURCES
 
 
 @pytest.mark.parametrize(
     ("offset", "expected"),
     [
-        *((text, True) for text in ("4", "-1", '{"logOffset":3}', "[1]", '"a"', "null", " 7 ")),
-        *((text, False) for text in ("", "x", "4x", '{"logOffset":3', "4 5", '"a', "}{")),
+        ("4", True),
+        ("-1", True),
+        ('{"logOffset":3}', True),
+        ("[1]", True),
+        ('"a"', True),
+        ("null", True),
+        (" 7 ", True),
+        ("", False),
+        ("x", False),
+        ("4x", False),
+        ('{"logOffset":3', False),
+        ("4 5", False),
+        ('"a', False),
+        ("}{", False),
     ],
 )
 def test_offset_that_looks_like_json(offset: str, expected: bool) -> None:
@@ -85,6 +107,7 @@ RATE = '{"offset":20,"timestamp":1000}'
     ],
 )
 def test_records_between_offsets(before: str | None, after: str, records: int | None) -> None:
-    entries = [OffsetEntry(sources={"0": offset}) for offset in (after, before)]
-    (source,) = source_offsets(*entries)
+    (source,) = source_offsets(
+        OffsetEntry(sources={"0": after}), OffsetEntry(sources={"0": before})
+    )
     assert source.records == records

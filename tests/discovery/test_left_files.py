@@ -1,4 +1,4 @@
-"""Files that a task, a file system or an archive left beside the state."""
+"""Files that a task, a file system or an archive left next to the state."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from inspector.checkpoint.names import is_marker
 from inspector.discovery.listing import complete_copy
 from inspector.discovery.source_logs import entry_name
 from tests.fixture_folder import FIXTURES
+from tests.reports import finding_ids, findings_with_id
 from tests.rocks_damage import restart_in
 
 UUID = "0f9b1c1e-1a55-4e0c-9d8a-2f1b7f0e7a11"
@@ -23,85 +24,79 @@ def root(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FIXTURES / HDFS / "checkpoint", tmp_path / "ck"))
 
 
-def newest_delta(folder: Path) -> Path:
-    files = [path for path in folder.glob("[0-9]*.*") if path.suffix in (".delta", ".changelog")]
-    return max(files, key=lambda path: int(path.name.partition(".")[0]))
-
-
-def rename(path: Path, content: bytes | None = None) -> str:
-    """Give a delta a temporary name, with other content if there is some."""
-    name = f".{path.name}.{UUID}.TID61.tmp"
-    path.with_name(name).write_bytes(path.read_bytes() if content is None else content)
-    path.unlink()
+def rename(path: Path) -> Path:
+    """Give a delta its temporary name."""
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    return name
+    return path.rename(path.with_name(f".{path.name}.{UUID}.TID61.tmp"))
 
 
-@pytest.mark.parametrize("case", [HDFS, ROCKS])
-def test_complete_temporary_delta_is_offered_as_repair(tmp_path: Path, case: str) -> None:
+def offered_copies(root: Path) -> list[str]:
+    """Return the complete temporary file that each problem about a missing delta names, or ""."""
+    problems = api.verify(str(root)).problems
+    return [complete_copy(item.message) for item in problems if item.slug == "missing-delta"]
+
+
+@pytest.mark.parametrize(("case", "newest"), [(HDFS, "10.delta"), (ROCKS, "8.changelog")])
+def test_complete_temporary_delta_is_offered_as_repair(
+    tmp_path: Path, case: str, newest: str
+) -> None:
     root = Path(shutil.copytree(FIXTURES / case / "checkpoint", tmp_path / "ck"))
-    delta = newest_delta(root / "state/0/0")
-    name = rename(delta)
+    delta = root / "state/0/0" / newest
+    temporary = rename(delta)
+    assert offered_copies(root) == [temporary.name]
     report = api.verify(str(root))
-    (problem,) = [problem for problem in report.problems if problem.slug == "missing-delta"]
-    assert complete_copy(problem.message) == name
-    (finding,) = [finding for finding in report.findings if finding.kind.id == "SS101"]
-    assert finding.next_step.startswith(f"rename {name} to the name of the missing file")
+    (finding,) = findings_with_id(report, "SS101")
+    assert finding.next_step.startswith(f"rename {temporary.name} to the name of the missing file")
     assert not restart_in(report).possible
-    (delta.parent / name).rename(delta)
+    temporary.rename(delta)
     assert restart_in(api.verify(str(root))).possible
 
 
 @pytest.mark.parametrize("remaining", [0, 1, -1])
 def test_truncated_temporary_delta_is_not_offered(root: Path, remaining: int) -> None:
-    delta = newest_delta(root / "state/0/0")
-    rename(delta, delta.read_bytes()[:remaining])
-    problems = [p for p in api.verify(str(root)).problems if p.slug == "missing-delta"]
-    assert [complete_copy(problem.message) for problem in problems] == [""]
+    temporary = rename(root / "state/0/0/10.delta")
+    temporary.write_bytes(temporary.read_bytes()[:remaining])
+    assert offered_copies(root) == [""]
 
 
 def test_temporary_delta_of_another_version_is_not_offered(root: Path) -> None:
-    delta = newest_delta(root / "state/0/0")
-    data = delta.with_name("1.delta").read_bytes()
-    delta.with_name(f".1.delta.{UUID}.tmp").write_bytes(data)
-    delta.unlink()
-    problems = [p for p in api.verify(str(root)).problems if p.slug == "missing-delta"]
-    assert [complete_copy(problem.message) for problem in problems] == [""]
+    folder = root / "state/0/0"
+    (folder / f".1.delta.{UUID}.tmp").write_bytes((folder / "1.delta").read_bytes())
+    (folder / "10.delta").unlink()
+    assert offered_copies(root) == [""]
 
 
 def test_orphaned_temporary_checksum_files_are_counted(root: Path) -> None:
     folder = root / "state/0/0"
     for number in range(30):
         (folder / f"..3.delta.{UUID[:-2]}{number:02}.TID{number}.tmp.crc").write_bytes(b"crc\0")
-    (finding,) = [f for f in api.audit(str(root)).findings if f.kind.id == "SS311"]
+    (finding,) = findings_with_id(api.audit(str(root)), "SS311")
     assert "30 temporary files" in finding.evidence
-    # One of a temporary file that is there is counted with it.
+    # The checksum file of a temporary file that is there is counted with that file.
     for path in [*folder.glob("..3.delta.*.crc")]:
         path.with_name(path.name[1:].removesuffix(".crc")).write_bytes(b"")
-    (finding,) = [f for f in api.audit(str(root)).findings if f.kind.id == "SS311"]
+    (finding,) = findings_with_id(api.audit(str(root)), "SS311")
     assert "30 temporary files" in finding.evidence
-
-
-MARKERS = "0_$folder$", "._1.delta", "._6.zip", "._.1.delta.crc", ".DS_Store", ".keep"
 
 
 @pytest.mark.parametrize("case", [HDFS, ROCKS])
-def test_markers_of_file_systems_are_no_finding(tmp_path: Path, case: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["0_$folder$", "._1.delta", "._6.zip", "._.1.delta.crc", ".DS_Store", ".keep"]
+)
+def test_markers_of_file_systems_are_no_finding(tmp_path: Path, case: str, name: str) -> None:
     root = Path(shutil.copytree(FIXTURES / case / "checkpoint", tmp_path / "ck"))
     before = api.audit(str(root))
-    for folder in [root, *(path for path in root.rglob("*") if path.is_dir())]:
-        for name in MARKERS:
-            assert is_marker(name)
-            (folder / name).write_bytes(b"")
+    assert is_marker(name)
+    for folder in ("", "offsets", "commits", "state", "state/0", "state/0/0", "state/0/_metadata"):
+        (root / folder / name).write_bytes(b"")
     after = api.audit(str(root))
-    assert [f.kind.id for f in after.findings] == [f.kind.id for f in before.findings]
+    assert finding_ids(after) == finding_ids(before)
     assert after.problems == before.problems
 
 
 def test_a_file_with_a_foreign_name_is_not_called_a_folder(root: Path) -> None:
     (root / "state/0/0/3.delta.bak").write_bytes(b"")
-    report = api.verify(str(root))
-    (finding,) = [finding for finding in report.findings if finding.kind.id == "SS114"]
+    (finding,) = findings_with_id(api.verify(str(root)), "SS114")
     assert "A file in the state" in finding.cause
 
 

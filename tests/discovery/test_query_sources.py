@@ -1,4 +1,4 @@
-"""What the logs of sources of files show."""
+"""Logs of file sources."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ def test_times_of_a_source_log_entry(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("times", "result"),
     [
-        ([[100 - n] for n in range(12)], True),
-        ([[n] for n in range(12)], False),
-        ([[100 - n, 101 - n] for n in range(12)], False),  # as old as those of the entry before
-        ([[100 - n] for n in range(4)], False),  # few entries
+        ([[9], [8], [7], [6], [5], [4], [3], [2], [1], [0]], True),
+        ([[0], [1], [2], [3], [4], [5], [6], [7], [8], [9]], False),
+        # The newest file of an entry is as old as the oldest file of the entry before.
+        ([[9, 8], [8, 7], [7, 6], [6, 5], [5, 4], [4, 3], [3, 2], [2, 1], [1, 0]], False),
+        ([[9], [8], [7], [6]], False),  # few entries
     ],
 )
 def test_newest_first_source(tmp_path: Path, times: list[list[int]], *, result: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a restart reads, and what keeps Spark from it."""
+"""Restarts: the files that Spark reads, and what stops Spark from restarting."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from inspector.findings.finding import Severity
 from tests.decode.sst.tables import BytesSource
 from tests.fixture_folder import FIXTURES
 from tests.ill import repartitioning_begun
+from tests.reports import finding_ids, findings_with_id
 from tests.rocks import as_spark_4_0
 from tests.troubles import troubled
 
 PLAIN, CLEANED = "3.5.9/agg_append", "3.5.9/snapshots_cleaned"
 ROCKSDB = "3.5.9/rocksdb_agg_update_snapshots"
+FORMAT_2 = "4.3.0/rocksdb_agg_update_snapshots_format2"
 CUT = 30  # bytes: more than lz4's own end mark has
 ABSENT = "CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+PARTITIONS = '"spark.sql.shuffle.partitions":"{}"'
 
 
 def copy(tmp_path: Path, case: str, *gone: str, cut: tuple[str, ...] = ()) -> Path:
@@ -33,21 +36,27 @@ def copy(tmp_path: Path, case: str, *gone: str, cut: tuple[str, ...] = ()) -> Pa
         path = root / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for name in cut:
-        path = root / name
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        path = forget_checksum(root / name)
         path.write_bytes(path.read_bytes()[:-CUT])
     return root
 
 
 def restart(root: Path) -> Restart:
-    """By the files' contents too."""
+    """Return what a restart needs, judged by the content of the files too."""
     return restart_of(open_checkpoint(str(root)), api.verify(str(root)).problems)
 
 
-def newest(case: str, suffix: str, partition: int = 0) -> str:
-    folder = FIXTURES / case / f"checkpoint/state/0/{partition}"
-    version = max(int(path.stem) for path in folder.glob(f"*.{suffix}"))
-    return f"state/0/{partition}/{version}.{suffix}"
+def forget_checksum(file: Path) -> Path:
+    """Remove the checksum file of a file that a test changes."""
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    return file
+
+
+def replace_in(file: Path, old: str, new: str) -> None:
+    """Replace a text that the file has, and remove its checksum file."""
+    text = forget_checksum(file).read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +97,7 @@ def test_partitions_that_wrote_nothing_of_an_unfinished_batch(
 
 
 def test_planned_batch_of_format_2_may_be_in_its_sink(tmp_path: Path) -> None:
-    root = copy(tmp_path, "4.3.0/rocksdb_agg_update_snapshots_format2", "commits/7")
+    root = copy(tmp_path, FORMAT_2, "commits/7")
     result = restart(root)
     assert result.possible is None
     assert "Spark fails (CheckpointInfo length: 0) if the sink has batch 7" in result.sentence
@@ -109,8 +118,7 @@ def test_rows_of_rocksdb_without_schema_leave_the_restart_open(tmp_path: Path) -
 def test_source_log_entry_of_an_unfinished_batch_is_named(tmp_path: Path) -> None:
     root = copy(tmp_path, "3.5.9/uncommitted")
     for batch in (3, 4):
-        entry = root / "offsets" / str(batch)
-        entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
+        entry = forget_checksum(root / "offsets" / str(batch))
         *lines, _ = entry.read_text().splitlines()
         entry.write_text("\n".join([*lines, f'{{"logOffset":{batch}}}']))
     assert "It reads the files that sources/0/4 names." in restart(root).unfinished_text
@@ -122,9 +130,8 @@ def test_a_missing_delta_above_the_newest_snapshot_stops_spark(tmp_path: Path) -
 
 
 def test_a_missing_delta_below_the_newest_snapshot_is_not_needed(tmp_path: Path) -> None:
-    snapshot = newest(CLEANED, "snapshot")
-    below = f"state/0/0/{int(Path(snapshot).stem)}.delta"
-    assert restart(copy(tmp_path, CLEANED, below)).possible is True
+    """The newest snapshot is of version 12."""
+    assert restart(copy(tmp_path, CLEANED, "state/0/0/12.delta")).possible is True
 
 
 def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> None:
@@ -133,9 +140,8 @@ def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> 
         "partition 1 needs 10.delta, which cannot be read (CANNOT_LOAD_STATE_STORE)"
         in result.sentence
     )
-    snapshot = newest(CLEANED, "snapshot")
-    neighbour = f"state/0/0/{int(Path(snapshot).stem)}.delta"
-    assert restart(copy(tmp_path / "below", CLEANED, cut=(neighbour,))).possible is True
+    below = copy(tmp_path / "below", CLEANED, cut=("state/0/0/12.delta",))
+    assert restart(below).possible is True
 
 
 @pytest.mark.parametrize("file", ["5.delta", "4.snapshot"])
@@ -144,27 +150,22 @@ def test_file_damaged_after_its_records_is_loaded(tmp_path: Path, file: str) -> 
     root = copy(tmp_path, "4.3.0/agg_row_checksum")
     path = next(root.glob(f"state/0/*/{file}"))
     path.write_bytes(path.read_bytes()[:-1])
-    assert (
-        restart(root).sentence == restart(FIXTURES / "4.3.0/agg_row_checksum/checkpoint").sentence
-    )
+    intact = FIXTURES / "4.3.0/agg_row_checksum/checkpoint"
+    assert restart(root).sentence == restart(intact).sentence
     report = api.audit(str(root))
     assert report.complete
-    (finding,) = (finding for finding in report.findings if finding.kind.id == "SS102")
+    (finding,) = findings_with_id(report, "SS102")
     assert finding.severity is Severity.WARNING
     assert "behind the end mark of the records; Spark does not read so far" in finding.cause
-    assert (
-        report.summary["rows"]
-        == api.audit(str(FIXTURES / "4.3.0/agg_row_checksum/checkpoint")).summary["rows"]
-    )
+    assert report.summary["rows"] == api.audit(str(intact)).summary["rows"]
 
 
 def test_files_cut_after_and_inside_their_records(tmp_path: Path) -> None:
     root = copy(tmp_path, "4.3.0/agg_row_checksum", cut=("state/0/0/6.delta",))
     path = root / "state/0/0/5.delta"
     path.write_bytes(path.read_bytes()[:-1])
-    tail, cut = (f for f in api.audit(str(root)).findings if f.kind.id == "SS102")
-    if "5.delta" in cut.cause:
-        tail, cut = cut, tail
+    findings = findings_with_id(api.audit(str(root)), "SS102")
+    cut, tail = sorted(findings, key=lambda finding: "5.delta: " in finding.cause)
     assert "5.delta: " in tail.cause
     assert "no row is lost" in tail.cause
     assert tail.next_step == "nothing is needed to go on"
@@ -176,10 +177,7 @@ def test_partitions_beyond_the_recorded_number_are_not_read(tmp_path: Path) -> N
     """As after an edit of the newest entry of offsets, which Spark takes over."""
     root = copy(tmp_path, PLAIN)
     for batch in range(6, 10):
-        entry = root / "offsets" / str(batch)
-        entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
-        conf = '"spark.sql.shuffle.partitions":"{}"'
-        entry.write_text(entry.read_text().replace(conf.format(2), conf.format(1)))
+        replace_in(root / f"offsets/{batch}", PARTITIONS.format(2), PARTITIONS.format(1))
     complete = restart(root)
     assert (complete.possible, complete.obstacles) == (True, ())
     for version in range(8, 11):
@@ -192,8 +190,7 @@ def test_partitions_beyond_the_recorded_number_are_not_read(tmp_path: Path) -> N
 
 
 def test_a_snapshot_that_cannot_be_read_is_skipped_by_new_releases(tmp_path: Path) -> None:
-    case = "3.5.9/rocksdb_agg_update_snapshots"
-    broken = restart(copy(tmp_path / "a", case, cut=(newest(case, "zip"),)))
+    broken = restart(copy(tmp_path / "a", ROCKSDB, cut=("state/0/0/6.zip",)))
     assert broken.possible is True
     assert broken.needs_repair
     assert "with Spark 4.2 or later" in broken.sentence
@@ -206,8 +203,7 @@ def test_a_table_whose_index_is_damaged_is_not_opened(tmp_path: Path) -> None:
         content = bytearray(table.read_bytes())
         footer = read_footer(BytesSource(bytes(content)))
         content[footer.metaindex.offset + 1] ^= 0xFF
-        table.write_bytes(content)
-        table.with_name(f".{table.name}.crc").unlink(missing_ok=True)
+        forget_checksum(table).write_bytes(content)
     result = restart(root)
     assert result.possible is False
     assert ".sst" in result.sentence
@@ -222,23 +218,19 @@ def test_a_damaged_block_of_a_table_fails_only_when_it_is_read(case: str, tmp_pa
     for table in tables:
         content = bytearray(table.read_bytes())
         content[9] ^= 0xFF
-        table.write_bytes(content)
-        table.with_name(f".{table.name}.crc").unlink(missing_ok=True)
+        forget_checksum(table).write_bytes(content)
     result = restart(root)
     assert result.possible is None
     assert "unknown, because a block of state/0/" in result.sentence
-    severities = {
-        finding.severity for finding in api.verify(str(root)).findings if finding.kind.id == "SS102"
-    }
-    assert severities == {Severity.ERROR}
+    findings = findings_with_id(api.verify(str(root)), "SS102")
+    assert {finding.severity for finding in findings} == {Severity.ERROR}
 
 
 def test_a_broken_snapshot_without_the_deltas_below_it_names_the_delta(tmp_path: Path) -> None:
-    snapshot = newest(CLEANED, "snapshot")
-    result = restart(copy(tmp_path, CLEANED, "state/0/0/8.snapshot", cut=(snapshot,)))
-    name = Path(snapshot).name
+    gone, cut = "state/0/0/8.snapshot", "state/0/0/12.snapshot"
+    result = restart(copy(tmp_path, CLEANED, gone, cut=(cut,)))
     assert not result.possible
-    assert f"as {name} cannot be read" in result.sentence
+    assert "as 12.snapshot cannot be read" in result.sentence
     assert ABSENT in result.sentence
 
 
@@ -249,21 +241,15 @@ def test_missing_partition_stops_spark(tmp_path: Path) -> None:
 
 def test_log_entry_with_another_number_of_partitions_is_named(tmp_path: Path) -> None:
     root = copy(tmp_path, PLAIN)
-    entry = root / "offsets/9"
-    entry.with_name(".9.crc").unlink(missing_ok=True)
-    conf = '"spark.sql.shuffle.partitions":"{}"'
-    assert conf.format(2) in entry.read_text()
-    entry.write_text(entry.read_text().replace(conf.format(2), conf.format(4)))
-    result = restart(root)
-    assert (
-        "partition 2 lacks 1.delta, as offsets/9 has 4 partitions where an older entry has 2 ("
-        in (result.sentence)
-    )
+    replace_in(root / "offsets/9", PARTITIONS.format(2), PARTITIONS.format(4))
+    expected = "partition 2 lacks 1.delta, as offsets/9 has 4 partitions where an older entry has 2"
+    assert f"{expected} (" in restart(root).sentence
 
 
 def test_logs_newer_than_all_state_show_a_copy(tmp_path: Path) -> None:
-    gone = [f"state/0/{partition}/{n}.delta" for partition in (0, 1) for n in (9, 10)]
-    result = restart(copy(tmp_path, PLAIN, *gone))
+    first = ("state/0/0/9.delta", "state/0/0/10.delta")
+    second = ("state/0/1/9.delta", "state/0/1/10.delta")
+    result = restart(copy(tmp_path, PLAIN, *first, *second))
     assert result.sentence == (
         f"Cannot restart (batch 10): partition 0 lacks 9.delta ({ABSENT}), and 3 more files; the "
         "files of every partition end at version 8, as in a copy whose logs are newer than its "
@@ -273,12 +259,12 @@ def test_logs_newer_than_all_state_show_a_copy(tmp_path: Path) -> None:
 
 
 def test_partitions_that_end_apart_show_a_copy_of_a_running_query(tmp_path: Path) -> None:
-    gone = [f"state/0/0/{n}.delta" for n in (8, 9, 10)]
+    gone = ("state/0/0/8.delta", "state/0/0/9.delta", "state/0/0/10.delta")
     result = restart(copy(tmp_path / "torn", PLAIN, *gone))
     assert result.sentence.endswith(
         "; the files of partitions end at versions 7 to 10, as in a copy made while the query ran."
     )
-    # Of an operator that a restart took out of the query the files end before, as they should.
+    # The files of an operator that a restart took out of the query end at an older version.
     case, last = "3.5.9/agg_two_levels", "state/0/0/12.delta"
     ended = [f"state/1/{part}/{n}.delta" for part in (0, 1) for n in range(7, 13)]
     result = restart(copy(tmp_path / "ended", case, last, *ended))
@@ -294,11 +280,12 @@ def test_newest_restorable_batch_is_named(tmp_path: Path) -> None:
     result = restart(damaged)
     assert (result.back, result.ends) == (5, None)
     audited = api.audit(str(damaged))
-    hints = {finding.kind.id: finding.next_step for finding in audited.findings}
     command = "inspector copy PATH NEW --batch 5 --sink-has-no-batch-ids"
-    assert f"go back to batch 5 in a copy ({command})" in hints["SS101"]
-    assert "skips the batches after it" in hints["SS101"]
-    assert hints["SS105"].startswith("go back to batch 5 in a copy")
+    (missing,) = findings_with_id(audited, "SS101")
+    assert f"go back to batch 5 in a copy ({command})" in missing.next_step
+    assert "skips the batches after it" in missing.next_step
+    (unrestorable, *_) = findings_with_id(audited, "SS105")
+    assert unrestorable.next_step.startswith("go back to batch 5 in a copy")
     target = tmp_path / "copied"
     api.copy(str(damaged), str(target), api.Options(batch=5), sink_has_no_batch_ids=True)
     assert restart(target).possible is True
@@ -310,19 +297,16 @@ def test_newest_restorable_batch_is_named(tmp_path: Path) -> None:
 def test_next_step_for_an_empty_log_entry(tmp_path: Path) -> None:
     root = copy(tmp_path, PLAIN)
     (root / "offsets/10").touch()
-    audited = api.audit(str(root))
-    steps = [f.next_step for f in audited.findings if f.kind.id == "SS102"]
-    assert [step.partition(" while")[0] for step in steps] == [
-        "remove offsets/10 and its checksum file"
-    ]
+    (finding,) = findings_with_id(api.audit(str(root)), "SS102")
+    assert finding.next_step.startswith("remove offsets/10 and its checksum file while")
     (root / "offsets/10").unlink()
     assert restart(root).possible is True
 
 
 def test_next_step_for_state_without_logs(tmp_path: Path) -> None:
     audited = api.audit(str(copy(tmp_path, PLAIN, "offsets", "commits")))
-    steps = [f.next_step for f in audited.findings if f.kind.id == "SS111"]
-    assert [step.partition(";")[0] for step in steps] == ["restore offsets and commits"]
+    (finding,) = findings_with_id(audited, "SS111")
+    assert finding.next_step.startswith("restore offsets and commits;")
 
 
 def test_a_join_needs_all_its_stores(tmp_path: Path) -> None:
@@ -345,8 +329,8 @@ def test_unreadable_log_entry_stops_spark(tmp_path: Path) -> None:
 
 def test_a_snapshot_of_rocksdb_needs_its_table_files(tmp_path: Path) -> None:
     case = "4.3.0/rocksdb_agg_update_zips_one"
-    folder = FIXTURES / case / "checkpoint/state/0/0"
-    name = f"SSTs/{max(path.name for path in folder.glob('SSTs/*.sst'))}"
+    (*_, newest) = sorted((FIXTURES / case / "checkpoint/state/0/0").glob("SSTs/*.sst"))
+    name = f"SSTs/{newest.name}"
     lost, cut = copy(tmp_path / "lost", case, f"state/0/0/{name}"), tmp_path / "cut"
     table = f"{name} of 8.zip"
     assert restart(lost).sentence.endswith(f"lacks {table} (CANNOT_LOAD_STATE_STORE).")
@@ -359,7 +343,7 @@ def test_a_snapshot_of_rocksdb_needs_its_table_files(tmp_path: Path) -> None:
 
 
 def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:
-    result = restart(copy(tmp_path, ROCKSDB, newest(ROCKSDB, "changelog", 1)))
+    result = restart(copy(tmp_path, ROCKSDB, "state/0/1/8.changelog"))
     assert "CANNOT_READ_STREAMING_STATE_FILE" in result.sentence
 
 
@@ -373,7 +357,7 @@ def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:
 def test_snapshots_of_spark_4_0_are_refused_by_later_releases(
     planned_by: str, possible: bool, words: str, tmp_path: Path
 ) -> None:
-    root = copy(tmp_path, "4.3.0/rocksdb_agg_update_snapshots_format2")
+    root = copy(tmp_path, FORMAT_2)
     as_spark_4_0(root)
     if planned_by == "4.0":
         for entry in (root / "offsets").iterdir():
@@ -394,11 +378,8 @@ def test_changed_codec_in_a_log_entry_is_accepted(
     tmp_path: Path,
 ) -> None:
     root = copy(tmp_path, PLAIN)
-    for batch in (8, 9):
-        entry = root / f"offsets/{batch}"
-        entry.write_text(entry.read_text().replace('codec":"lz4"', 'codec":"zstd"'))
-        (root / f"offsets/.{batch}.crc").unlink(missing_ok=True)
-    assert '"zstd"' in (root / "offsets/9").read_text()
+    replace_in(root / "offsets/8", 'codec":"lz4"', 'codec":"zstd"')
+    replace_in(root / "offsets/9", 'codec":"lz4"', 'codec":"zstd"')
     assert restart(root).possible
 
 
@@ -447,7 +428,7 @@ def test_file_source_without_its_log_does_not_start(tmp_path: Path) -> None:
     assert restart(root).possible
     shutil.rmtree(root / "sources")
     assert "the checkpoint lacks sources/0" in restart(root).sentence
-    (result,) = [finding for finding in api.audit(str(root)).findings if finding.kind.id == "SS120"]
+    (result,) = findings_with_id(api.audit(str(root)), "SS120")
     assert result.severity is Severity.ERROR
     assert result.next_step == "restore what is missing from a backup"
 
@@ -483,23 +464,30 @@ def test_file_source_needs_each_entry_of_its_log(gone: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("case", "possible"),
-    [(PLAIN, True), ("4.3.0/rocksdb_agg_update_snapshots_format2", False)],
+    ("case", "batch", "possible", "severity", "end"),
+    [
+        (
+            PLAIN,
+            9,
+            True,
+            Severity.WARNING,
+            "the query restarts without it, and runs batch 9 again.",
+        ),
+        (FORMAT_2, 7, False, Severity.ERROR, "commit."),
+    ],
 )
-def test_two_lost_commits_run_one_batch_again(case: str, possible: bool, tmp_path: Path) -> None:
+def test_two_lost_commits_run_one_batch_again(
+    case: str, batch: int, possible: bool, severity: Severity, end: str, tmp_path: Path
+) -> None:
     """As Spark 4.3 did; with checkpoint format 2 the ids of the state are in the commit."""
-    batch = max(int(p.name) for p in (FIXTURES / case / "checkpoint/commits").glob("[0-9]*"))
     root = copy(tmp_path, case, f"commits/{batch}", f"commits/{batch - 1}")
     result = restart(root)
     assert (result.batch, result.again, result.possible) == (batch, True, possible)
+    (lost,) = findings_with_id(api.audit(str(root)), "SS111")
+    assert lost.severity is severity
+    assert lost.cause.endswith(end)
     shutil.rmtree(root / "commits")
     assert restart(root).possible is possible
-    copied = copy(tmp_path / "other", case, f"commits/{batch}", f"commits/{batch - 1}")
-    (lost,) = [finding for finding in api.audit(str(copied)).findings if finding.kind.id == "SS111"]
-    assert lost.severity is (Severity.WARNING if possible else Severity.ERROR)
-    assert lost.cause.endswith(
-        f"the query restarts without it, and runs batch {batch} again." if possible else "commit."
-    )
 
 
 @pytest.mark.parametrize(
@@ -512,7 +500,7 @@ def test_missing_files_that_no_restart_reads_are_warnings(
     report = api.audit(str(copy(tmp_path, HDFS, *gone, cut=cut)))
     assert report.verdict is not None
     assert report.verdict.level.value == "warning"
-    (result,) = [finding for finding in report.findings if finding.kind.id in ("SS102", "SS111")]
+    (result,) = [*findings_with_id(report, "SS102"), *findings_with_id(report, "SS111")]
     assert result.cause.endswith("; the query restarts without it.")
     assert result.next_step == "nothing is needed to go on"
 
@@ -521,23 +509,22 @@ def test_batch_without_data_shows_a_missing_operator(tmp_path: Path) -> None:
     """None asks for one where only a limit is left of the query."""
     root = copy(tmp_path, "4.3.0/limit_after_dedup", "state/1")
     assert restart(root).possible
-    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
-    for folder, batch, name in (
-        *(("offsets", newest + 1, "batchWatermarkMs"), ("commits", newest, "nextBatchWatermarkMs")),
-        ("commits", newest + 1, "nextBatchWatermarkMs"),
-    ):
-        text = (root / folder / str(newest)).read_text()
-        (root / folder / f".{batch}.crc").unlink(missing_ok=True)
-        raised = re.sub(rf'"{name}":\d+', f'"{name}":1000', text)
-        (root / folder / str(batch)).write_text(raised)
-    result = [problem.message for problem in api.verify(str(root)).problems]
-    assert any("which none of these operators asks for" in message for message in result)
+    offsets, commit = (root / "offsets/7").read_text(), (root / "commits/7").read_text()
+    risen = re.sub(r'"nextBatchWatermarkMs":\d+', '"nextBatchWatermarkMs":1000', commit)
+    forget_checksum(root / "commits/7").write_text(risen)
+    (root / "commits/8").write_text(risen)
+    (root / "offsets/8").write_text(
+        re.sub(r'"batchWatermarkMs":\d+', '"batchWatermarkMs":1000', offsets)
+    )
+    messages = "\n".join(problem.message for problem in api.verify(str(root)).problems)
+    assert "which none of these operators asks for" in messages
 
 
 def test_repartitioning_of_hdfs_backed_state_is_a_finding(tmp_path: Path) -> None:
     root = copy(tmp_path, "4.3.0/agg_update")
     repartitioning_begun(root)
     report = api.verify(str(root))
-    assert {finding.kind.id for finding in report.findings} == {"SS119"}
-    assert any("Spark repartitions no HDFS-backed state" in p.message for p in report.problems)
+    assert set(finding_ids(report)) == {"SS119"}
+    messages = "\n".join(problem.message for problem in report.problems)
+    assert "Spark repartitions no HDFS-backed state" in messages
     assert "STREAMING_UNFINISHED_REPARTITION_DETECTED" in restart(root).sentence

@@ -1,4 +1,4 @@
-"""What the offsets and logs of sources let a restart do: as restarts with Spark 4.3.0 showed."""
+"""Restarts as the offsets and logs of sources allow them, observed with Spark 4.3.0."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RATE = '{{"offset":{},"timestamp":0}}'
 
 
 def restart(root: Path, offsets: Sequence[str], *, committed: bool = True) -> Restart:
-    """A restart after one entry for each offset of the only source."""
+    """Return the restart of a query of one source with one log entry for each offset."""
     logs = {"0": range(10)} if offsets[0].startswith('{"logOffset"') else {}
     write_checkpoint(root, [[offset] for offset in offsets], logs)
     if not committed:
@@ -53,24 +53,32 @@ def restart(root: Path, offsets: Sequence[str], *, committed: bool = True) -> Re
     return restart_of(open_checkpoint(str(root)))
 
 
+SENTENCES = {
+    True: ": yes",
+    False: ", in which source 0 goes back from",
+    None: "unknown, because source 0",
+}
+
+
 @pytest.mark.parametrize(
     ("offsets", "committed", "possible"),
     [
-        ([file_offset(n) for n in (1, 3, 2)], True, False),
-        ([file_offset(n) for n in (1, 3, 2)], False, False),
-        ([file_offset(n) for n in (3, 2, 3)], True, True),  # older entries are not compared
-        ([file_offset(n) for n in (1, 2, 2)], True, True),
+        ([file_offset(1), file_offset(3), file_offset(2)], True, False),
+        ([file_offset(1), file_offset(3), file_offset(2)], False, False),
+        # Older entries are not compared.
+        ([file_offset(3), file_offset(2), file_offset(3)], True, True),
+        ([file_offset(1), file_offset(2), file_offset(2)], True, True),
         ([file_offset(1), "-", file_offset(0)], True, True),
         ([file_offset(2), file_offset(1), "-"], True, True),
         (["5", "7", "6"], True, True),  # rate
         (["5", "7", "6"], False, None),
-        ([RATE.format(n) for n in (5, 7, 6)], True, True),
-        ([RATE.format(n) for n in (5, 7, 6)], False, False),
-        ([KAFKA.format(n, n) for n in (5, 7, 6)], True, True),
-        ([KAFKA.format(n, n) for n in (5, 7, 6)], False, None),
-        ([DELTA.format("a", n) for n in (5, 7, 6)], True, None),
+        ([RATE.format(7), RATE.format(6)], True, True),
+        ([RATE.format(7), RATE.format(6)], False, False),
+        ([KAFKA.format(7, 7), KAFKA.format(6, 6)], True, True),
+        ([KAFKA.format(7, 7), KAFKA.format(6, 6)], False, None),
+        ([DELTA.format("a", 7), DELTA.format("a", 6)], True, None),
         ([DELTA.format("a", 7), DELTA.format("b", 8)], True, None),
-        ([DELTA.format("a", n) for n in (5, 6, 6)], False, True),
+        ([DELTA.format("a", 6), DELTA.format("a", 6)], False, True),
     ],
 )
 def test_restart_with_an_offset_that_goes_back(
@@ -78,10 +86,7 @@ def test_restart_with_an_offset_that_goes_back(
 ) -> None:
     result = restart(tmp_path, offsets, committed=committed)
     assert result.possible is possible
-    if possible is False:
-        assert "refuses offsets/2, in which source 0 goes back from" in result.sentence
-    if possible is None:
-        assert "unknown, because source 0" in result.sentence
+    assert SENTENCES[possible] in result.sentence
 
 
 @pytest.mark.parametrize(
@@ -107,23 +112,24 @@ def test_restart_with_an_offset_that_goes_back(
 def test_offsets_that_are_behind_the_ones_before(
     before: str, after: str, setback: tuple[str, str] | None
 ) -> None:
-    entries = [OffsetEntry(sources={"0": offset}) for offset in (after, before)]
-    (source_offset,) = source_offsets(*entries)
-    assert (
-        source_offset.setback and (source_offset.setback.before, source_offset.setback.after)
-    ) == setback
+    (source_offset,) = source_offsets(
+        OffsetEntry(sources={"0": after}), OffsetEntry(sources={"0": before})
+    )
+    found = source_offset.setback
+    assert (found and (found.before, found.after)) == setback
 
 
-@given(st.lists(st.text(max_size=40), min_size=2, max_size=2))
-def test_any_two_offsets_are_compared(offsets: list[str]) -> None:
-    entries = [OffsetEntry(sources={"0": offset}) for offset in offsets]
-    (source_offset,) = source_offsets(*entries)
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_any_two_offsets_are_compared(before: str, after: str) -> None:
+    (source_offset,) = source_offsets(
+        OffsetEntry(sources={"0": after}), OffsetEntry(sources={"0": before})
+    )
     assert source_offset.setback is None or isinstance(source_offset.setback, Setback)
 
 
 def test_a_finding_names_the_newest_batch_that_goes_back(tmp_path: Path) -> None:
-    offsets = [KAFKA.format(n, n) for n in (5, 3, 4, 2, 9)]
-    write_checkpoint(tmp_path, [[offset] for offset in offsets], {})
+    offsets = [[KAFKA.format(n, n)] for n in (5, 3, 4, 2, 9)]
+    write_checkpoint(tmp_path, offsets, {})
     (setback,) = setbacks(tmp_path)
     assert setback.kind.id == "SS128"
     assert setback.cause.startswith("Source 0 (Kafka topic t) goes back in batch 3, from 4 (parti")
@@ -132,16 +138,15 @@ def test_a_finding_names_the_newest_batch_that_goes_back(tmp_path: Path) -> None
 
 def test_offsets_of_an_appended_batch_are_not_compared(tmp_path: Path) -> None:
     """A repartitioning that gives up a failed batch has the offsets of the batch before that."""
-    confs = ['"spark.sql.shuffle.partitions":"2"'] * 2 + ['"spark.sql.shuffle.partitions":"3"']
-    checkpoint = write_checkpoint(tmp_path, [[file_offset(n)] for n in (1, 2, 1)], {"0": range(3)})
-    for batch, conf in enumerate(confs):
-        clock = 5 if batch == 1 else 0
-        header = f'{{"batchWatermarkMs":0,"batchTimestampMs":{clock},"conf":{{{conf}}}}}'
-        offset = file_offset(2 if batch == 1 else 1)
-        (tmp_path / "offsets" / str(batch)).write_text(f"v1\n{header}\n{offset}")
+    write_checkpoint(tmp_path, [[file_offset(n)] for n in (1, 2, 1)], {"0": range(3)})
+    for batch, clock, partitions, offset in ((0, 0, 2, 1), (1, 5, 2, 2), (2, 0, 3, 1)):
+        conf = f'{{"spark.sql.shuffle.partitions":"{partitions}"}}'
+        header = f'{{"batchWatermarkMs":0,"batchTimestampMs":{clock},"conf":{conf}}}'
+        entry = f"v1\n{header}\n{file_offset(offset)}"
+        (tmp_path / "offsets" / str(batch)).write_text(entry)
     checkpoint = open_checkpoint(str(tmp_path))
     assert checkpoint.logs.repartitions
-    assert not [*setbacks(tmp_path)]
+    assert setbacks(tmp_path) == []
 
 
 def write_entries(root: Path, entries: Mapping[int | str, Sequence[str]]) -> None:
@@ -181,17 +186,16 @@ IN = ["file:///in/a"]
 def test_files_that_no_finished_batch_has_read_outside_the_folder(
     tmp_path: Path, entries: Mapping[int | str, Sequence[str]], *, foreign: bool
 ) -> None:
-    write_checkpoint(tmp_path, [[file_offset(n)] for n in range(2)], {"0": []})
+    write_checkpoint(tmp_path, [[file_offset(0)], [file_offset(1)]], {"0": []})
     write_entries(tmp_path, {0: IN, 1: IN, **entries})
     result = restart_of(open_checkpoint(str(tmp_path)))
     assert result.possible is (None if foreign else True)
     assert len(foreign_sources(tmp_path)) == foreign
-    if foreign:
-        assert 'Spark fails with "Wrong basePath" unless' in result.sentence
+    assert ('Spark fails with "Wrong basePath" unless' in result.sentence) is foreign
 
 
 def test_folders_in_a_compact_entry_are_compared(tmp_path: Path) -> None:
-    """A source of one folder a day: the last entries are of one day, and the next day begins."""
+    """The source has one folder a day, and the newest entry names the first file of a day."""
     offsets = [[file_offset(n)] for n in range(16)]
     write_checkpoint(tmp_path, offsets, {"0": []})
     days = {n: [f"file:///in/2026-11-{11 + n // 8}/{n}"] for n in range(17)}
@@ -207,7 +211,7 @@ def test_any_entry_of_a_source_log_is_compared(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     root = tmp_path_factory.mktemp("entry") / "checkpoint"
-    write_checkpoint(root, [[file_offset(n)] for n in range(2)], {"0": []})
+    write_checkpoint(root, [[file_offset(0)], [file_offset(1)]], {"0": []})
     write_entries(root, {0: IN, 1: IN})
     (root / "sources/0/2").write_bytes(b"v1\n" + data)
     assert restart_of(open_checkpoint(str(root))).possible in (True, None)
@@ -254,5 +258,5 @@ def test_a_lost_newest_entry_that_the_last_batch_did_not_read(
     (tmp_path / "sources/0" / gone).unlink()
     result = restart_of(open_checkpoint(str(tmp_path)))
     assert result.possible is possible
-    if possible is None:
-        assert "is missing: Spark writes it again if it finds the files again" in result.sentence
+    rewrites = "is missing: Spark writes it again if it finds the files again" in result.sentence
+    assert rewrites is (possible is None)

@@ -1,4 +1,4 @@
-"""Which folder of ``sources`` belongs to which source, and which source logs are lost."""
+"""Folders of sources, and source logs that are lost."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from inspector.discovery.restart import restart_of
 from inspector.discovery.source_logs import source_folders, source_log_gaps
 from tests.cli.support import run
 from tests.fixture_folder import FIXTURES
+from tests.reports import damage_ids, finding_ids, findings_with_id
 
 RATE, KAFKA, VOID = "1500", '{"orders":{"0":5}}', "-"
 V2 = '"spark.sql.streaming.offsetLog.formatVersion":"2"'
@@ -35,7 +36,7 @@ def write_checkpoint(
     version: int = 1,
     conf: str = "",
 ) -> Checkpoint:
-    """A checkpoint without state: offset entries of these lines, and logs of these entries."""
+    """Write a stateless checkpoint with these lines of offset entries and these source logs."""
     for folder in ("offsets", "commits"):
         (root / folder).mkdir(parents=True)
     (root / "metadata").write_text('{"id":"11111111-1111-1111-1111-111111111111"}')
@@ -59,11 +60,12 @@ def lost_logs(checkpoint: Checkpoint) -> list[str]:
     return [*source_log_gaps(checkpoint, newest)]
 
 
-SAME = [[file_offset(n)] * 2 for n in range(3)]  # both lines have one offset in all entries
-DISTINCT = [[file_offset(n), file_offset(min(n, 1))] for n in range(3)]
-AAB = [[file_offset(n), file_offset(n), file_offset(min(n, 1))] for n in range(3)]
-ABA = [[file_offset(n), file_offset(min(n, 1)), file_offset(n)] for n in range(3)]
-RATE_A_A = [[RATE + str(n), file_offset(n), file_offset(n)] for n in range(3)]
+ZERO, ONE, TWO = file_offset(0), file_offset(1), file_offset(2)
+SAME = [[ZERO, ZERO], [ONE, ONE], [TWO, TWO]]  # both lines have one offset in all entries
+DISTINCT = [[ZERO, ZERO], [ONE, ONE], [TWO, ONE]]
+AAB = [[ZERO, ZERO, ZERO], [ONE, ONE, ONE], [TWO, TWO, ONE]]
+ABA = [[ZERO, ZERO, ZERO], [ONE, ONE, ONE], [TWO, ONE, TWO]]
+RATE_A_A = [["15000", ZERO, ZERO], ["15001", ONE, ONE], ["15002", TWO, TWO]]
 WITH_VOID = [[VOID, file_offset(0), file_offset(0)]] * 3
 
 
@@ -108,16 +110,16 @@ def test_folders_of_sources_in_offset_log_v1(
 def test_offsets_of_a_source_used_twice_that_go_back(
     tmp_path: Path, newest: tuple[int, int], possible: bool, words: str
 ) -> None:
-    entries = [*SAME[:2], [file_offset(entry) for entry in newest]]
+    first, second = newest
+    entries = [*SAME[:2], [file_offset(first), file_offset(second)]]
     restart = restart_of(write_checkpoint(tmp_path, entries, {"0": range(3)}))
     assert restart.possible is possible
     assert words in restart.sentence
 
 
 def test_lost_newest_source_log_entry_is_a_warning(tmp_path: Path) -> None:
-    entries = [[file_offset(n)] for n in (0, 1, 1)]
-    write_checkpoint(tmp_path, entries, {"0": [0]})
-    (finding,) = [f for f in api.audit(str(tmp_path)).findings if f.kind.id == "SS120"]
+    write_checkpoint(tmp_path, [[ZERO], [ONE], [ONE]], {"0": [0]})
+    (finding,) = findings_with_id(api.audit(str(tmp_path)), "SS120")
     assert finding.severity.word == "warning"
     assert "The entry sources/0/1 is missing" in finding.cause
     assert "are never read" in finding.cause
@@ -218,25 +220,21 @@ def test_commands_on_a_file_source_that_is_used_twice(tmp_path: Path) -> None:
     """``s.union(s)``: Spark 4.3.0 restarts, and made ``sources/0`` alone."""
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / "4.3.0/agg_update/checkpoint", root)
-    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
-    for batch in range(newest + 1):
+    (root / "sources/0").mkdir(parents=True)
+    for batch in range(10):
         path = root / "offsets" / str(batch)
         path.with_name(f".{batch}.crc").unlink(missing_ok=True)
         lines = path.read_text().splitlines()[:2]
         path.write_text("\n".join([*lines, file_offset(batch), file_offset(batch)]))
-    shutil.rmtree(root / "sources", ignore_errors=True)
-    (root / "sources/0").mkdir(parents=True)
-    for entry in range(newest + 1):
-        line = f'{{"path":"file:///in/{entry}.json","timestamp":1,"batchId":{entry}}}'
-        (root / f"sources/0/{entry}").write_text(f"v1\n{line}")
-    report = api.audit(str(root))
-    assert not [item for item in report.findings if item.kind.id.startswith("SS1")]
+        line = f'{{"path":"file:///in/{batch}.json","timestamp":1,"batchId":{batch}}}'
+        (root / f"sources/0/{batch}").write_text(f"v1\n{line}")
+    assert damage_ids(api.audit(str(root))) == set()
     assert api.copy(str(root), str(tmp_path / "copy")).summary["written"]
     result = run("preflight", root, root, "-o", "json")
     assert '"SS488"' not in result.out
     assert '"SS414"' not in result.out
     shutil.rmtree(root / "sources/0")
-    assert next(finding.kind.id for finding in api.audit(str(root)).findings) == "SS120"
+    assert finding_ids(api.audit(str(root)))[0] == "SS120"
 
 
 LINES = st.sampled_from([VOID, RATE, KAFKA, *map(file_offset, (0, 1, 2, 11)), '{"logOffset":-1}'])

@@ -1,10 +1,11 @@
-"""Tables as tasks: each has its rows, whoever runs them, and nothing that was told gets lost."""
+"""Tables as tasks: their schemas, rows and problems."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from inspector.render.tabular import values
 from inspector.sparktypes.ddl import parse_ddl
 from tests.cli.support import checkpoint_of, copy_of
 from tests.profiles import crossed
+from tests.reports import column, columns
 
 Row = dict[str, Any]
 PERMISSIVE = TableOptions(mode=ProblemMode.PERMISSIVE)
@@ -35,10 +37,9 @@ FLAT = ("versions", "leftovers")
 
 
 def rows_of(table: TablePlan) -> list[Row]:
-    """The rows of all tasks; each batch has the schema that was said."""
-    batches = list(LocalEngine(1).run(Job(table.function, table.schema, table.work)))
-    assert all(batch.schema == table.schema for batch in batches)
-    return [row for batch in batches for row in batch.to_pylist()]
+    """Return the rows of all tasks. Each batch has the schema of the table, or this fails."""
+    batches = LocalEngine(1).run(Job(table.function, table.schema, table.work))
+    return pa.Table.from_batches(batches, table.schema).to_pylist()
 
 
 def in_order(rows: list[Row]) -> list[str]:
@@ -71,21 +72,13 @@ def test_schema_is_known_before_the_state_is_read(
 @pytest.mark.parametrize(("table", "raw"), crossed(["rows", "changes"], [False, True]))
 def test_rows_and_changes_equal_the_exported_tables(table: str, raw: bool) -> None:
     path = str(checkpoint_of("join_left_outer"))
-    changes = table == "changes"
-    written = {
-        store_table.name: store_table
-        for store_table in store_tables(
-            path, None, TableOptions(from_batch=3, raw=raw), changes=changes
-        )
-    }
-    assert len(written) == 4
-    for name, item in written.items():
-        store = name.partition(".")[2]
+    options = TableOptions(from_batch=3, raw=raw)
+    exported = store_tables(path, None, options, changes=table == "changes")
+    assert len(exported) == 4
+    for item in exported:
+        _, store = item.name.split(".")
         result = plan_table(
-            path,
-            table,
-            Options(store_name=store),
-            TableOptions(from_batch=3, raw=raw, mode=STRICT.mode),
+            path, table, Options(store_name=store), replace(options, mode=STRICT.mode)
         )
         assert result.schema == item.schema
         assert rows_of(result) == pa.Table.from_batches(item.batches, item.schema).to_pylist() != []
@@ -93,14 +86,9 @@ def test_rows_and_changes_equal_the_exported_tables(table: str, raw: bool) -> No
 
 def test_default_store_of_a_table() -> None:
     path = str(checkpoint_of("dedup_after_join"))
-    files = rows_of(plan_table(path, "files"))
-    stores = {(row["operator_id"], row["store_name"]) for row in files}
-    assert len(stores) > 2
-    rows = rows_of(
-        plan_table(path, "rows", Options(operator_id=1, store_name="left-keyToNumValues"))
-    )
-    assert {row["operator_id"] for row in rows} == {1}
-    assert {row["operator_id"] for row in rows_of(plan_table(path, "rows"))} == {0}
+    assert set(column(rows_of(plan_table(path, "rows")), "operator_id")) == {0}
+    options = Options(operator_id=1, store_name="left-keyToNumValues")
+    assert set(column(rows_of(plan_table(path, "rows", options)), "operator_id")) == {1}
 
 
 def test_missing_store_error_names_the_existing_stores() -> None:
@@ -111,12 +99,10 @@ def test_missing_store_error_names_the_existing_stores() -> None:
         plan_table(path, "rows", Options(operator_id=9))
 
 
-@pytest.mark.parametrize("function", [plan_table])
-def test_unknown_table_error_names_the_tables(function: Any) -> None:
-    with pytest.raises(
-        CheckpointError, match="got table 'state', expected one of findings, changes"
-    ):
-        function("nowhere", "state", Options(), STRICT)
+def test_unknown_table_error_names_the_tables() -> None:
+    expected = "got table 'state', expected one of findings, changes"
+    with pytest.raises(CheckpointError, match=expected):
+        plan_table("nowhere", "state", Options(), STRICT)
 
 
 # --- versions and leftovers ------------------------------------------------------------------
@@ -139,13 +125,12 @@ def test_leftover_keys_are_structs_as_in_rows(case: str) -> None:
     live = plan_table(path, "rows", None, replace(STRICT, raw=True))
     result = plan_table(path, "leftovers", None, STRICT)
     assert result.schema.field("key").type == live.schema.field("key").type
-    keys = {row["key_row"].hex(): (row["key"], row["value_bytes"]) for row in rows_of(live)}
-    rows = rows_of(result)
-    assert rows
-    for row in rows:
-        key, value_bytes = keys[row["key_hex"]]
-        assert (row["key"], row["value_bytes"]) == (key, value_bytes)
-        assert row["row_bytes"] == row["key_bytes"] + row["value_bytes"]
+    rows = sorted(rows_of(result), key=itemgetter("key_hex"))
+    keys = column(rows, "key_hex")
+    assert keys
+    live_rows = [row for row in rows_of(live) if row["key_row"].hex() in keys]
+    expected = sorted(live_rows, key=itemgetter("key_row"))
+    assert columns(rows, "key", "value_bytes") == columns(expected, "key", "value_bytes")
 
 
 @pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
@@ -153,7 +138,7 @@ def test_redacted_leftover_keys_are_strings(redact: Redact) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     result = plan_table(path, "leftovers", Options(redact=redact), STRICT)
     assert result.schema.field("key").type == pa.string()
-    assert {row["key_hex"] for row in rows_of(result)} == {None}
+    assert column(rows_of(result), "key_hex") == [None] * 68
 
 
 def test_leftover_keys_of_several_types_are_json() -> None:
@@ -183,41 +168,41 @@ def test_planning_reads_no_state_if_partitions_are_independent(
         plan_table(str(checkpoint_of("fmgws_event_ignore")), "leftovers")
 
 
-def test_work_items_have_partition_and_weight() -> None:
+@pytest.mark.parametrize("table", ["rows", "changes", *FLAT])
+def test_work_items_have_partition_and_weight(table: str) -> None:
+    """The weight of a partition is the number of bytes of its state files."""
     path = checkpoint_of("agg_append")
-    for table in ("rows", "changes", *FLAT):
-        work = plan_table(str(path), table).work
-        assert [item.partition_id for item in work] == [0, 1]
-        for element in work:
-            folder = path / "state/0" / str(element.partition_id)
-            files = [f for f in folder.iterdir() if f.suffix in (".delta", ".snapshot")]
-            assert element.weight == sum(file.stat().st_size for file in files)
+    work = plan_table(str(path), table).work
+    assert [(item.partition_id, item.weight) for item in work] == [
+        (0, sum(file.stat().st_size for file in (path / "state/0/0").glob("*.delta"))),
+        (1, sum(file.stat().st_size for file in (path / "state/0/1").glob("*.delta"))),
+    ]
 
 
-# --- tables that are made at once ------------------------------------------------------------
+# --- tables of the driver --------------------------------------------------------------------
 
 
 def test_files_findings_and_problems_tables(tmp_path: Path) -> None:
     path = spoilt(tmp_path)
     audit = api.audit(str(path))
-    findings = [values(finding_row(finding)) for finding in audit.findings]
-    assert rows_of(plan_table(str(path), "findings")) == findings != []
-    expected = [values(problem_row(problem)) for problem in audit.problems]
-    assert rows_of(plan_table(str(path), "problems")) == expected != []
+    findings = rows_of(plan_table(str(path), "findings"))
+    assert findings == [values(finding_row(finding)) for finding in audit.findings] != []
+    problems = rows_of(plan_table(str(path), "problems"))
+    assert problems == [values(problem_row(problem)) for problem in audit.problems] != []
     files = rows_of(plan_table(str(path), "files", Options(partition_id=1)))
-    assert {Path(row["path"]).parent.name for row in files} == {"1"}
-    on_disk = [file for file in (path / "state/0/1").iterdir() if file.is_file()]
-    assert {Path(row["path"]) for row in files} == set(on_disk)
+    on_disk = [str(file) for file in (path / "state/0/1").glob("*.*")]
+    assert sorted(column(files, "path")) == sorted(on_disk)
 
 
 def test_problems_table_of_a_sound_checkpoint_is_empty() -> None:
     assert plan_table(str(checkpoint_of("agg_append")), "problems").work == ()
 
 
-# --- what the listing tells ------------------------------------------------------------------
+# --- problems of the listing -----------------------------------------------------------------
 
 
 def problems(rows: list[Row]) -> list[Row]:
+    """Return the problems in the last column of a table."""
     return [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
 
 
@@ -227,9 +212,9 @@ def test_listing_problems_are_reported_once(table: str, tmp_path: Path) -> None:
     (path / "state/0/1/5.delta").unlink()
     result = plan_table(str(path), table, None, PERMISSIVE)
     actual = problems(rows_of(result))
-    assert [item["slug"] for item in actual].count("missing-delta") == 1
-    # The first task tells it, of whichever partition it is.
-    assert [element.partition_id for element in result.work] == [None, 1]
+    assert column(actual, "slug").count("missing-delta") == 1
+    # The first task reports the problems of the listing.
+    assert [item.partition_id for item in result.work] == [None, 1]
     with pytest.raises(InspectorError, match=r"state/0/1: .*'permissive' tells it"):
         plan_table(str(path), table, None, STRICT)
     dropped = plan_table(str(path), table, None, TableOptions(mode=ProblemMode.DROPMALFORMED))
@@ -242,10 +227,12 @@ def test_listing_problems_are_reported_once(table: str, tmp_path: Path) -> None:
 def test_listing_problems_of_other_stores_are_not_reported(table: str, tmp_path: Path) -> None:
     path = copy_of("join_left_outer", tmp_path)
     (path / "state/0/1/right-keyToNumValues/3.delta").unlink()
-    for store in ("left-keyToNumValues", "right-keyToNumValues"):
-        rows = rows_of(plan_table(str(path), table, Options(store_name=store), PERMISSIVE))
-        slugs = {problem["slug"] for problem in problems(rows)}
-        assert ("missing-delta" in slugs) is (store == "right-keyToNumValues")
+    left, right = (
+        plan_table(str(path), table, Options(store_name=store), PERMISSIVE)
+        for store in ("left-keyToNumValues", "right-keyToNumValues")
+    )
+    assert problems(rows_of(left)) == []
+    assert "missing-delta" in column(problems(rows_of(right)), "slug")
 
 
 @pytest.mark.parametrize("table", FLAT)
@@ -256,9 +243,7 @@ def test_missing_partitions_are_reported(table: str, tmp_path: Path) -> None:
     result = plan_table(str(path), table, None, PERMISSIVE)
     (problem,) = problems(rows_of(result))
     assert problem["slug"] == "missing-partition"
-    assert (
-        rows_of(plan_table(str(path), table, None, TableOptions(mode=ProblemMode.DROPMALFORMED)))
-        == []
-    )
+    dropped = TableOptions(mode=ProblemMode.DROPMALFORMED)
+    assert rows_of(plan_table(str(path), table, None, dropped)) == []
     with pytest.raises(InspectorError, match="partitions 0-1 are missing"):
         plan_table(str(path), table, None, STRICT)

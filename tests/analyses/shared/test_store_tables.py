@@ -1,4 +1,4 @@
-"""Typed tables as calls: one for each store, what is wrong beside them."""
+"""Typed tables of stores, and how each problem mode reports what cannot be read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode
 from inspector.passes.typed_rows import schema_of_rows
 from tests.cli.support import checkpoint_of, copy_of, tree
+from tests.reports import columns, slugs
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 JOIN = str(checkpoint_of("join_left_outer"))
 MODES = tuple(ProblemMode)
+MISSING = ["missing-version", "missing-delta"]  # slugs of a delta that is gone
 
 
 def rows_of(table: StoreTable) -> list[dict[str, Any]]:
@@ -31,10 +33,9 @@ def rows_of(table: StoreTable) -> list[dict[str, Any]]:
 def test_typed_rows_equal_the_report(mode: ProblemMode) -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(mode=mode))
     assert table.name == "operator-0.default"
-    result = [(row["partition_id"], row["key"]) for row in rows_of(table)]
-    expected = [(row["partition_id"], row["key"]) for row in api.rows(GROUPS).primary.rows]
-    assert sorted(map(str, result)) == sorted(map(str, expected))
-    assert result
+    result = columns(rows_of(table), "partition_id", "key")
+    expected = columns(api.rows(GROUPS).primary.rows, "partition_id", "key")
+    assert sorted(result, key=str) == sorted(expected, key=str) != []
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -42,15 +43,16 @@ def test_typed_rows_equal_the_report(mode: ProblemMode) -> None:
 def test_typed_table_has_no_problem_column(mode: ProblemMode, raw: bool) -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(raw=raw, mode=mode), changes=True)
     assert table.schema.names[-1] == ("old_value_row" if raw else "old_value")
-    assert all(batch.schema == table.schema for batch in table.batches)
+    assert rows_of(table)  # of batches with this schema
 
 
 def test_typed_changes_from_a_batch() -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(from_batch=4), changes=True)
-    result = [(row["batch_id"], row["event"], row["record"]) for row in rows_of(table)]
+    names = ("batch_id", "event", "record")
+    result = sorted(columns(rows_of(table), *names))
     expected = api.changes(GROUPS, from_batch=4).primary.rows
-    assert sorted(result) == sorted((r["batch_id"], r["event"], r["record"]) for r in expected)
-    assert min(result)[0] == 4
+    assert result == sorted(columns(expected, *names))
+    assert result[0][0] == 4
 
 
 def test_tasks_of_a_store_have_one_schema() -> None:
@@ -74,7 +76,7 @@ def test_unknown_where_field_is_refused() -> None:
 
 
 def spoilt(folder: Path) -> Path:
-    """A file that cannot be read in partition 1, and none where the listing wants one in 0."""
+    """Return a checkpoint with an unreadable delta in partition 1 and a missing one in 0."""
     root = copy_of("join_left_outer", folder)
     (root / "state/0/1/left-keyToNumValues/3.delta").write_bytes(b"junk")
     (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
@@ -85,14 +87,12 @@ def test_permissive_mode_reports_problems_with_rows(tmp_path: Path) -> None:
     root = spoilt(tmp_path)
     before = tree(root)
     tables = store_tables(str(root), changes=True)
-    listed = [list(table.problems) for table in tables]
-    assert [bool(problems) for problems in listed] == [True, False, False, False]
-    result = [rows_of(table) for table in tables]
-    assert all(result)
-    actual = tables[0].problems[len(listed[0]) :]
-    junk = str(root / "state/0/1/left-keyToNumValues/3.delta")
-    assert [problem.offset for problem in actual if problem.path == junk] == [0]
-    assert not any(table.problems for table in tables[1:])
+    assert [slugs(table.problems) for table in tables] == [MISSING, [], [], []]
+    assert [bool(rows_of(table)) for table in tables] == [True] * 4
+    assert [slugs(table.problems) for table in tables] == [[*MISSING, "bad-frame"], [], [], []]
+    unreadable = tables[0].problems[-1]
+    junk = root / "state/0/1/left-keyToNumValues/3.delta"
+    assert (unreadable.path, unreadable.offset) == (str(junk), 0)
     assert tree(root) == before
 
 
@@ -116,4 +116,4 @@ def test_dropmalformed_mode_reports_no_problems(tmp_path: Path) -> None:
     tables = store_tables(str(root), None, silent, changes=True)
     permissive = store_tables(str(root), changes=True)
     assert [rows_of(table) for table in tables] == [rows_of(table) for table in permissive]
-    assert not any(table.problems for table in tables)
+    assert [table.problems for table in tables] == [[], [], [], []]
