@@ -17,7 +17,7 @@ def spans_of(parts: Sequence[bytes], before: bytes = b"") -> tuple[bytes, Int64s
     return before + b"".join(parts), np.cumsum(lengths) - lengths + len(before), lengths
 
 
-def parts_of(buffer: bytes, offsets: Int64s, lengths: Int64s) -> list[bytes]:
+def parts_of(buffer: bytes | bytearray, offsets: Int64s, lengths: Int64s) -> list[bytes]:
     """Return the bytes of each span."""
     ends = offsets + lengths
     return [bytes(buffer[a:b]) for a, b in zip(offsets.tolist(), ends.tolist(), strict=True)]

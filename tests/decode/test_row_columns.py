@@ -165,7 +165,8 @@ def test_decodes_more_than_64_fields() -> None:
     values = (None, 1, 2) * 43
     decoded = decode(schema, [encode.row(schema, values)] * 2)
     assert values_of(decoded, schema) == [values] * 2
-    assert [field.name for field in RowDecoder(schema).arrow_type][:3] == ["f", "f#2", "f#3"]
+    arrow_type: Any = RowDecoder(schema).arrow_type
+    assert [field.name for field in arrow_type][:3] == ["f", "f#2", "f#3"]
 
 
 def test_decodes_no_rows() -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from inspector.exceptions import FrameError
+from tests.cases import KERNELS
 from tests.fuzz import targets
 from tests.fuzz.run import HARNESSES, OF_KERNEL, OF_PYTHON, Result
 from tests.fuzz.targets import SEEDS, TARGETS, framing, outcome, seeds_of
-from tests.kernel.test_loader import NAMES
 
 KERNEL = Path(__file__).resolve().parents[2] / "inspector" / "kernel"
 WITHOUT_HARNESS = {"module", "files"}
 """The one only declares; the other opens files by their names and looks at none of their bytes."""
 
 
-@pytest.mark.parametrize("name", sorted({*TARGETS} - (set() if "c" in NAMES else {"kernels"})))
+@pytest.mark.parametrize("name", sorted({*TARGETS} - (set() if "c" in KERNELS else {"kernels"})))
 def test_every_seed_and_every_beginning_of_it_is_read(name: str) -> None:
     for seed in seeds_of(name):
         for size in {*range(0, len(seed), 1 + len(seed) // 16), len(seed)}:
