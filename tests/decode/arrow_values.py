@@ -1,13 +1,13 @@
-"""Rows of any schema for tests: made up, decoded, and their values taken out of Arrow again."""
+"""Rows of any schema: generated, decoded, and converted from Arrow back to values."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
@@ -23,48 +23,39 @@ from inspector.sparktypes import (
     atomic,
 )
 from inspector.sparktypes.ddl import parse_ddl
+from tests.decode.spans import spans_of
 
 
 def decode(schema: StructType | str, rows: Sequence[bytes], before: bytes = b"") -> DecodedRows:
-    """Decode rows that lie one after the other, behind some other bytes."""
+    """Decode rows of one buffer that begins with some other bytes."""
     if isinstance(schema, str):
         schema = parse_ddl(schema)
-    lengths = np.array([len(row) for row in rows], np.int64)
-    offsets = np.cumsum(lengths) - lengths + len(before)
-    decoded = RowDecoder(schema).decode(before + b"".join(rows), offsets, lengths)
+    decoded = RowDecoder(schema).decode(*spans_of(rows, before))
     decoded.array.validate(full=True)
     assert decoded.array.type == RowDecoder(schema).arrow_type
     return decoded
 
 
 def stored(array: Any, data_type: DataType) -> list[Any]:
-    """Values of an Arrow array as tests.encode takes them."""
+    """Return the values of an Arrow array in the form that ``tests.encode`` accepts."""
     values: list[Any]
     if isinstance(data_type, StructType):
         fields = [stored(array.field(i), f.data_type) for i, f in enumerate(data_type.fields)]
         values = list(zip(*fields, strict=True)) if fields else [()] * len(array)
     elif isinstance(data_type, ArrayType):
-        values = [
-            stored(element.values, data_type.element) if element.is_valid else None
-            for element in array
-        ]
+        values = _lists(array, stored(array.values, data_type.element))
     elif isinstance(data_type, MapType):
-        values = [
-            list(
-                zip(
-                    stored(item.values.field(0), data_type.key),
-                    stored(item.values.field(1), data_type.value),
-                    strict=True,
-                )
-            )
-            if item.is_valid
-            else None
-            for item in array
-        ]
+        keys, items = stored(array.keys, data_type.key), stored(array.items, data_type.value)
+        values = _lists(array, list(zip(keys, items, strict=True)))
     else:
         values = stored_atomic(array)
     valid = array.is_valid().to_pylist()
     return [value if there else None for value, there in zip(values, valid, strict=True)]
+
+
+def _lists(array: Any, values: list[Any]) -> list[list[Any]]:
+    """Return the lists of a list or map array, from the values of all its lists."""
+    return [values[a:b] for a, b in pairwise(array.offsets.to_pylist())]
 
 
 def stored_atomic(array: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Hadoop's side files by the plainest reading: what the streaming one is held against."""
+"""A simple check of Hadoop's checksum files, as a reference for the streaming check."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
     """Compare a file with its ``.NAME.crc`` (Hadoop's ``ChecksumFileSystem``).
 
     Args:
-        crc: the side file.
-        chunks: the bytes of the main file, cut anywhere.
+        crc: The bytes of the checksum file.
+        chunks: The bytes of the main file, in chunks of any size.
 
     Returns:
-        Offsets in the main file of the parts that do not match, those that only one of the two
-        files has included.
+        Offsets in the main file of the parts that do not match, including parts that only one of
+        the two files has.
 
     Raises:
-        DecodeError: the side file is not one.
+        DecodeError: If ``crc`` is not a checksum file.
     """
     size, sums = hadoop_sums(crc, ANY_PART)
     expected = [item for (item,) in struct.iter_unpack(">I", sums)]
@@ -35,7 +35,7 @@ def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
 
 
 def _crc32_of_parts(chunks: Iterable[bytes], size: int) -> Iterator[int]:
-    """The CRC-32 of every ``size`` bytes; no part is ever held, however large it claims to be."""
+    """Yield the CRC-32 of every ``size`` bytes. No part is held in memory, whatever its size."""
     source = Source(chunks)
     while not source.at_end():
         result, left = 0, size

@@ -1,4 +1,4 @@
-"""Avro of the state store: rows that Spark wrote, every type, older schemas, and any bytes."""
+"""Avro of the state store: rows of Spark, every type, older schemas, and any bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from inspector.decode import avro
 from inspector.decode.avro import AvroRows, range_fields
 from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
 from inspector.model import Limits
-from inspector.sparktypes import ArrayType, StructField, StructType
+from inspector.sparktypes import ArrayType, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.decode.avro_values import number, record, schemas, wider
+from tests.decode.spans import assert_prefixes_refused
+from tests.rocks import struct_of
 
 
 @given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
@@ -25,9 +27,7 @@ def test_avro_record_decodes_to_unsafe_row(found: tuple[StructType, Any]) -> Non
     schema, values = found
     data = record(schema, values)
     assert AvroRows(schema).unsafe_row(data) == encode.row(schema, values)
-    for stop in range(len(data)):
-        with pytest.raises(DecodeError):
-            AvroRows(schema).unsafe_row(data[:stop])
+    assert_prefixes_refused(AvroRows(schema).unsafe_row, data, DecodeError)
 
 
 @given(schemas, st.binary(max_size=60))
@@ -123,9 +123,8 @@ def test_array_block_with_byte_count() -> None:
 
 
 def test_added_fields_are_limited_by_record_bytes() -> None:
-    struct_type = StructType(tuple(StructField(f"f{i}", parse_ddl("a int")) for i in range(9_000)))
-    rows = parse_ddl("x array<struct<a: int>>")
-    wide = StructType((StructField("x", ArrayType(struct_type)),))
+    rows = parse_ddl("a array<struct<old: int>>")
+    wide = struct_of(ArrayType(struct_of(*[parse_ddl("a int")] * 9_000)))
     with pytest.raises(LimitError, match="more fields than its bytes allow"):
         AvroRows(wide, rows).unsafe_row(ONE + number(200) + b"\2\0" * 200 + number(0))
 

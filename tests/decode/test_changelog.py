@@ -1,4 +1,4 @@
-"""Changelogs of all four versions, and files that only look like one of another."""
+"""Changelogs of all four versions, and files that resemble another version."""
 
 from __future__ import annotations
 
@@ -12,15 +12,23 @@ from hypothesis import strategies as st
 from inspector.decode.changelog import ChangelogHead, LineageItem, read_changelog
 from inspector.exceptions import DecodeError, TruncatedError
 from tests import encode
+from tests.decode.spans import pieces
 from tests.rocks import LINEAGE, MERGE, PUT, REMOVAL, UUID, Entry, changelog, utf
 
-ENTRIES: list[Entry] = [(PUT, b"key", b"value"), (REMOVAL, b"gone", None), (PUT, b"", b"")]
+ENTRIES: list[Entry] = [
+    *[(PUT, b"key", b"value"), (REMOVAL, b"gone", None), (PUT, b"", b"")],
+    (MERGE, b"list", b"more"),
+]
 Found = list[tuple[int | None, bytes, bytes | None]]
+PLAIN: Found = [(None, b"key", b"value"), (None, b"gone", None), (None, b"", b"")]
+"""Entries of the versions without merges and without kinds."""
+
+LINEAGE_END = len(utf("v4") + utf(LINEAGE))
 
 
 def read(data: bytes, cut: int = 7) -> tuple[ChangelogHead, Found]:
-    """The head and the entries of a file that comes in pieces."""
-    head, blocks = read_changelog(data[i : i + cut] for i in range(0, len(data), cut))
+    """Return the head and the entries of a file that is read in pieces."""
+    head, blocks = read_changelog(iter(pieces(data, cut)))
     result: Found = []
     for block in blocks:
         kinds = [None] * block.spans.shape[1] if block.kinds is None else block.kinds.tolist()
@@ -31,14 +39,20 @@ def read(data: bytes, cut: int = 7) -> tuple[ChangelogHead, Found]:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 1 << 20])
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_reads_changelog_versions_1_to_4(version: int, cut: int) -> None:
-    entries = [*ENTRIES, (MERGE, b"list", b"more")] if version in (2, 4) else ENTRIES
-    head, result = read(changelog(entries, version), cut)
-    assert head.version == version
-    assert head.lineage == ((LineageItem(1, UUID),) if version > 2 else ())
-    with_kinds = version in (2, 4)
-    assert result == [(kind if with_kinds else None, key, value) for kind, key, value in entries]
+@pytest.mark.parametrize(
+    ("version", "head", "expected"),
+    [
+        (1, ChangelogHead(), PLAIN),
+        (2, ChangelogHead(2, (), 4), ENTRIES),
+        (3, ChangelogHead(3, (LineageItem(1, UUID),), LINEAGE_END), PLAIN),
+        (4, ChangelogHead(4, (LineageItem(1, UUID),), LINEAGE_END), ENTRIES),
+    ],
+)
+def test_reads_changelog_versions_1_to_4(
+    version: int, head: ChangelogHead, expected: Found, cut: int
+) -> None:
+    entries = ENTRIES[: len(expected)]
+    assert read(changelog(entries, version), cut) == (head, expected)
 
 
 def test_changelog_bytes_of_spark_4_3_0() -> None:
@@ -78,7 +92,7 @@ def test_malformed_lineage_is_refused(lineage: str) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_cut_changelog_raises_truncated_error(version: int) -> None:
-    data = changelog(ENTRIES, version)
+    data = changelog(ENTRIES[:3], version)
     for size in range(len(data)):
         with pytest.raises(TruncatedError) as result:
             read(data[:size])

@@ -1,7 +1,8 @@
-"""One 64-bit column without the others, which must agree with decoding them all."""
+"""One 64-bit column read without the other columns. It equals the column of the whole row."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 
 from inspector.decode.row_columns import Int64Path, RowDecoder, slot_offset
 from inspector.exceptions import DecodeError
-from inspector.sparktypes import StructType
+from inspector.sparktypes import LONG, TIMESTAMP, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
+from tests.decode.arrow_values import stored
+from tests.decode.spans import spans_of
+from tests.rocks import struct_of
 
 WINDOWED = parse_ddl("window struct<start: timestamp, end: timestamp>, user string, v bigint")
 
@@ -21,9 +25,7 @@ WINDOWED = parse_ddl("window struct<start: timestamp, end: timestamp>, user stri
 def read(
     schema: StructType, path: tuple[int, ...], rows: list[bytes]
 ) -> tuple[list[int], list[bool]]:
-    lengths = np.array([len(row) for row in rows], np.int64)
-    offsets = np.cumsum(lengths) - lengths
-    values, valid = Int64Path(schema, path).read(b"".join(rows), offsets, lengths)
+    values, valid = Int64Path(schema, path).read(*spans_of(rows))
     return values.tolist(), valid.tolist()
 
 
@@ -64,25 +66,23 @@ def test_int64_rows_outside_of_the_buffer_raise_value_error() -> None:
 
 @pytest.mark.parametrize(("fields", "offset"), [(1, 8), (64, 8), (65, 16), (128, 16), (129, 24)])
 def test_slot_offset_follows_null_bits(fields: int, offset: int) -> None:
-    schema = parse_ddl(", ".join(f"f{i} bigint" for i in range(fields)))
-    assert slot_offset(schema, 0) == offset
-    assert slot_offset(schema, fields - 1) == offset + 8 * (fields - 1)
-    row = encode.row(schema, list(range(1000, 1000 + fields)))
-    assert row[slot_offset(schema, fields - 1) :][:2] == (999 + fields).to_bytes(2, "little")
+    schema = struct_of(*[LONG] * fields)
+    row = encode.row(schema, range(fields))
+    last = slot_offset(schema, fields - 1)
+    assert (slot_offset(schema, 0), last) == (offset, len(row) - 8)
+    assert row[last:] == (fields - 1).to_bytes(8, "little")
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda part: part * 8), max_size=4), st.data())
 def test_int64_path_agrees_with_row_decoder(rows: list[bytes], data: st.DataObject) -> None:
     schema = parse_ddl("w struct<s: timestamp, e: timestamp>, v bigint")
-    for _ in range(data.draw(st.integers(0, 3))):
-        values = data.draw(st.tuples(st.none() | st.tuples(st.none(), st.just(5)), st.just(7)))
-        rows.append(encode.row(schema, values))
-    lengths = np.array([len(row) for row in rows], np.int64)
-    decoded = RowDecoder(schema).decode(b"".join(rows), np.cumsum(lengths) - lengths, lengths)
+    values = st.tuples(st.none() | st.tuples(st.none(), st.just(5)), st.just(7))
+    rows += data.draw(st.lists(values.map(partial(encode.row, schema)), max_size=3))
+    decoded = RowDecoder(schema).decode(*spans_of(rows))
     misfits = {row for row, _ in decoded.misfits}
     ends, valid = read(schema, (0, 1), rows)
     windows: Any = decoded.array.field(0)  # type: ignore[attr-defined]
-    complete, there = windows.field(1), windows.is_valid().to_pylist()
+    expected = stored(windows.field(1), TIMESTAMP)
+    is_window = windows.is_valid().to_pylist()
     for i in set(range(len(rows))) - misfits:
-        assert valid[i] == (there[i] and complete[i].is_valid)
-        assert not valid[i] or complete[i].cast("int64").as_py() == ends[i]
+        assert (ends[i] if valid[i] else None) == (expected[i] if is_window[i] else None)

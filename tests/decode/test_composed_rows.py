@@ -1,7 +1,8 @@
-"""Rows put together from columns: the same bytes that a writer of the whole row gives."""
+"""Rows composed of columns. Their bytes equal those of a row that is written whole."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.arrays import Int64s
 from inspector.decode.composed_rows import columns_of, compose_rows, constant
 from inspector.exceptions import RowError
 from inspector.sparktypes import BINARY, DOUBLE, INTEGER, LONG, DecimalType, StructType
 from tests import encode
+from tests.decode.spans import parts_of, spans_of
 from tests.rocks import TEXT, struct_of
 
 WIDE = DecimalType(38, 2)
@@ -30,28 +31,18 @@ VALUES = st.tuples(
 )
 
 
-def laid(rows: list[bytes], before: bytes = b"x") -> tuple[bytes, Int64s, Int64s]:
-    lengths = np.array([len(row) for row in rows], np.int64)
-    return before + b"".join(rows), np.cumsum(lengths) - lengths + len(before), lengths
-
-
-def composed_from(schema: StructType, rows: list[tuple[Any, ...]], cut: int) -> list[bytes]:
-    """The rows, from the parts before and behind a column."""
+def composed_from(schema: StructType, rows: Sequence[Sequence[Any]], cut: int) -> list[bytes]:
+    """Compose rows from their columns before and after ``cut``, each encoded as a row."""
     types = [field.data_type for field in schema.fields]
-    parts = [StructType(schema.fields[:cut]), StructType(schema.fields[cut:])]
-    laid_out = laid(
-        [encode.row(part, row[at:end]) for row in rows for part, at, end in _cuts(parts, cut)]
-    )
-    buffer, offsets, lengths = laid_out
-    columns = columns_of(buffer, offsets[::2], lengths[::2], types[:cut])
-    columns += columns_of(buffer, offsets[1::2], lengths[1::2], types[cut:])
-    result = compose_rows(buffer, columns, len(rows))
-    ends = result.offsets + result.lengths
-    return [result.data[a:b] for a, b in zip(result.offsets, ends, strict=True)]
-
-
-def _cuts(parts: list[StructType], cut: int) -> list[tuple[StructType, int, int | None]]:
-    return [(parts[0], 0, cut), (parts[1], cut, None)]
+    first, second = StructType(schema.fields[:cut]), StructType(schema.fields[cut:])
+    encoded = [encode.row(first, row[:cut]) for row in rows]
+    encoded += [encode.row(second, row[cut:]) for row in rows]
+    buffer, offsets, lengths = spans_of(encoded, b"x")
+    count = len(rows)
+    columns = columns_of(buffer, offsets[:count], lengths[:count], types[:cut])
+    columns += columns_of(buffer, offsets[count:], lengths[count:], types[cut:])
+    result = compose_rows(buffer, columns, count)
+    return parts_of(result.data, result.offsets, result.lengths)
 
 
 @given(st.lists(VALUES, min_size=1, max_size=5), st.integers(0, len(TYPES)))
@@ -63,19 +54,22 @@ def test_composing_two_parts_gives_the_encoded_row(rows: list[tuple[Any, ...]], 
 @pytest.mark.parametrize("fields", [1, 63, 64, 65, 130])
 def test_null_bits_of_many_fields_are_moved(fields: int) -> None:
     schema = struct_of(*[LONG] * fields)
-    row = tuple(None if i % 3 == 0 else i for i in range(fields))
+    row = ([None, 1, 2] * fields)[:fields]
     assert composed_from(schema, [row, row], fields // 2) == [encode.row(schema, row)] * 2
 
 
 def test_composes_selected_and_constant_columns() -> None:
     schema = struct_of(TEXT)
-    buffer, offsets, lengths = laid([encode.row(schema, ["one"]), encode.row(schema, ["two"])])
-    (column,) = columns_of(buffer, offsets, lengths, [TEXT])
-    result = column.select(np.array([1, 1, 0]))
-    actual = compose_rows(buffer, [result, constant(np.array([0, 1, -1]))], 3)
-    struct = struct_of(TEXT, LONG)
-    expected = [encode.row(struct, row) for row in (("two", 0), ("two", 1), ("one", -1))]
-    assert actual.data == b"".join(expected)
+    spans = spans_of([encode.row(schema, ["one"]), encode.row(schema, ["two"])], b"x")
+    (column,) = columns_of(*spans, [TEXT])
+    selected = column.select(np.array([1, 1, 0]))
+    actual = compose_rows(spans[0], [selected, constant(np.array([0, 1, -1]))], 3)
+    pair = struct_of(TEXT, LONG)
+    assert parts_of(actual.data, actual.offsets, actual.lengths) == [
+        encode.row(pair, ("two", 0)),
+        encode.row(pair, ("two", 1)),
+        encode.row(pair, ("one", -1)),
+    ]
 
 
 def test_composing_no_rows_gives_no_bytes() -> None:
@@ -97,15 +91,15 @@ def test_composing_no_rows_gives_no_bytes() -> None:
 )
 def test_field_outside_of_its_row_is_refused(row: bytes) -> None:
     with pytest.raises(RowError) as result:
-        columns_of(*laid([row]), [TEXT])
+        columns_of(*spans_of([row], b"x"), [TEXT])
     assert result.value.offset == 1
 
 
 @given(st.binary(max_size=64))
 def test_composing_any_bytes_gives_rows_or_row_error(row: bytes) -> None:
     with suppress(RowError):
-        columns = columns_of(*laid([row]), [TEXT, WIDE])
-        result = compose_rows(laid([row])[0], columns, 1)
+        spans = spans_of([row], b"x")
+        result = compose_rows(spans[0], columns_of(*spans, [TEXT, WIDE]), 1)
         assert len(result.data) == int(result.lengths[0]) <= len(row) + 16
 
 

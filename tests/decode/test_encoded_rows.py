@@ -1,4 +1,4 @@
-"""Keys and values as RocksDB holds them, back to rows."""
+"""Keys and values in the encodings of RocksDB state stores, decoded to rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import struct
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +22,7 @@ from inspector.exceptions import DecodeError, RecordError
 from inspector.sparktypes import DOUBLE, FLOAT, INTEGER, LONG, SHORT, StructType
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 from tests import encode
+from tests.decode.spans import parts_of, spans_of
 from tests.rocks import (
     TEXT,
     encoded,
@@ -37,27 +37,29 @@ from tests.rocks import (
 
 
 def spans(*parts: bytes) -> tuple[bytes, Spans]:
-    lengths = np.array([len(part) for part in parts], np.int64)
-    return b"?" + b"".join(parts), Spans(np.cumsum(lengths) - lengths + 1, lengths)
+    buffer, offsets, lengths = spans_of(parts, b"?")
+    return buffer, Spans(offsets, lengths)
 
 
 def cut(buffer: bytes, result: Spans) -> list[bytes]:
-    pairs = zip(result.offsets.tolist(), result.lengths.tolist(), strict=True)
-    return [buffer[at : at + size] for at, size in pairs]
+    return parts_of(buffer, result.offsets, result.lengths)
 
 
 def decoded(schema: StructType, encoder: KeyEncoder, *keys: bytes) -> list[bytes]:
     rows = KeyDecoder(schema, encoder).rows(*spans(*keys))
-    return cut(rows.data, Spans(rows.offsets, rows.lengths))
+    return parts_of(rows.data, rows.offsets, rows.lengths)
 
 
 def test_encoding_version_byte_is_removed() -> None:
     buffer, result = spans(encoded(b"row"), encoded(b""))
     assert cut(buffer, plain_rows(buffer, result)) == [b"row", b""]
-    for bad in (b"", b"\1row"):
-        with pytest.raises(RecordError) as error:
-            plain_rows(*spans(b"\0", bad))
-        assert error.value.offset == 2
+
+
+@pytest.mark.parametrize("bad", [b"", b"\1row"])
+def test_wrong_encoding_version_is_refused(bad: bytes) -> None:
+    with pytest.raises(RecordError) as error:
+        plain_rows(*spans(b"\0", bad))
+    assert error.value.offset == 2
 
 
 def test_column_family_id_is_two_bytes_little_endian() -> None:
@@ -86,9 +88,9 @@ def test_prefix_key_is_decoded_to_one_row(columns: int) -> None:
         (INTEGER, -2, b"\0" + struct.pack(">i", -2)),
         (SHORT, 300, b"\1" + struct.pack(">h", 300)),
         (DOUBLE, 1.5, b"\1" + struct.pack(">d", 1.5)),
-        # Of what is below zero every bit is flipped.
-        (DOUBLE, -1.5, b"\0" + bytes(0xFF ^ b for b in struct.pack(">d", -1.5))),
-        (FLOAT, -0.25, b"\0" + bytes(0xFF ^ b for b in struct.pack(">f", -0.25))),
+        # Every bit of a negative number is flipped.
+        (DOUBLE, -1.5, bytes.fromhex("00 4007ffffffffffff")),
+        (FLOAT, -0.25, bytes.fromhex("00 417fffff")),
     ],
 )
 def test_range_key_column_is_restored_at_its_ordinal(
@@ -102,7 +104,7 @@ def test_range_key_column_is_restored_at_its_ordinal(
 
 def test_range_key_of_only_ordered_columns() -> None:
     schema = struct_of(LONG, LONG)
-    key = ranged(schema, (1, 2), [1, 0], [b"\1" + struct.pack(">q", v) for v in (2, 1)])
+    key = ranged(schema, (1, 2), [1, 0], [struct.pack(">bq", 1, 2), struct.pack(">bq", 1, 1)])
     result = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1, 0)), key)
     assert result == [encode.row(schema, (1, 2))]
 
@@ -111,11 +113,9 @@ def test_range_key_of_only_ordered_columns() -> None:
 def test_timestamp_first_and_last_keys(micros: int) -> None:
     schema = struct_of(TEXT, LONG)
     row, time = encoded(encode.row(struct_of(TEXT), ["k"])), time_bytes(micros)
-    for kind, key in (
-        (KeyEncoding.TIMESTAMP_FIRST, time + row),
-        (KeyEncoding.TIMESTAMP_LAST, row + time),
-    ):
-        assert decoded(schema, KeyEncoder(kind), key) == [encode.row(schema, ("k", micros))]
+    expected = [encode.row(schema, ("k", micros))]
+    assert decoded(schema, KeyEncoder(KeyEncoding.TIMESTAMP_FIRST), time + row) == expected
+    assert decoded(schema, KeyEncoder(KeyEncoding.TIMESTAMP_LAST), row + time) == expected
 
 
 def test_join_key_bytes_of_spark_4_3_0() -> None:
@@ -161,9 +161,12 @@ def test_list_value_is_split_into_elements(delimiter: bytes) -> None:
 
 def test_size_prefix_is_checked_against_remaining_bytes() -> None:
     assert sizes_at(*spans(sized(b"abc") + b"more")).tolist() == [3]
-    for bad in (b"\0\0\0", b"\4\0\0\0abc", b"\xff\xff\xff\xff"):
-        with pytest.raises(RecordError):
-            sizes_at(*spans(bad))
+
+
+@pytest.mark.parametrize("bad", [b"\0\0\0", b"\4\0\0\0abc", b"\xff\xff\xff\xff"])
+def test_wrong_size_prefix_is_refused(bad: bytes) -> None:
+    with pytest.raises(RecordError):
+        sizes_at(*spans(bad))
 
 
 encoders = st.sampled_from(

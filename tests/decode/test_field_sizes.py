@@ -1,28 +1,27 @@
-"""Where the bytes of rows are."""
+"""Bytes of rows by field."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, walk_nested_fields
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
+from tests.decode.spans import spans_of
 
 SCHEMA = parse_ddl("n bigint, u string, d decimal(38,2), s struct<a: int, b: string>, i interval")
 
 
 def measured(*rows: bytes) -> RowBytes:
-    """The bytes of some rows of the schema."""
-    lengths = np.array([len(row) for row in rows], np.int64)
-    return measure_rows(SCHEMA, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
+    """Measure rows of the schema."""
+    return measure_rows(SCHEMA, *spans_of(rows))
 
 
 def total(result: RowBytes) -> int:
-    """Everything that is told."""
+    """Return the sum of all measured bytes."""
     return result.null_bit_bytes + result.other_bytes + sum(field.bytes for field in result.fields)
 
 
@@ -43,8 +42,8 @@ def test_fixed_and_variable_bytes_of_each_field() -> None:
 def test_null_fields_count_reserved_bytes() -> None:
     row = encode.row(SCHEMA, (None, None, None, None, None))
     result = measured(row)
-    assert [item.nulls for item in result.fields] == [1] * 5
-    assert [field.variable_bytes for field in result.fields] == [0] * 5
+    reserved = [0, 0, 16, 0, 16]  # of decimal and interval
+    assert result.fields == tuple(FieldBytes(1, 8, 0, spare) for spare in reserved)
     assert total(result) == len(row)
 
 
@@ -72,10 +71,8 @@ DEEP = parse_ddl("a int, s struct<b: struct<c: string, d: int>, e: string>, z st
 
 
 def deep(*rows: bytes) -> dict[str, FieldBytes]:
-    lengths = np.array([len(row) for row in rows], np.int64)
-    result = measure_rows(DEEP, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
-    names = [walk_nested_field.name for walk_nested_field in walk_nested_fields(DEEP)]
-    return dict(zip(names, result.nested, strict=True))
+    result = measure_rows(DEEP, *spans_of(rows))
+    return dict(zip(["s.b", "s.b.c", "s.b.d", "s.e", "z.y"], result.nested, strict=True))
 
 
 def test_bytes_of_nested_struct_fields() -> None:
@@ -91,13 +88,13 @@ def test_bytes_of_nested_struct_fields() -> None:
         "s.e": FieldBytes(0, 16, 3, 13),
         "z.y": FieldBytes(0, 16),
     }
-    assert [item.within for item in walk_nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
-    assert [walk_nested_field.ordinal for walk_nested_field in walk_nested_fields(DEEP)] == [
-        1,
-        1,
-        1,
-        1,
-        2,
+    fields = [(field.name, field.within, field.ordinal) for field in walk_nested_fields(DEEP)]
+    assert fields == [
+        ("s.b", "s", 1),
+        ("s.b.c", "s.b", 1),
+        ("s.b.d", "s.b", 1),
+        ("s.e", "s", 1),
+        ("z.y", "z", 2),
     ]
 
 
@@ -111,7 +108,6 @@ def test_any_bytes_give_nested_field_sizes(junk: bytes, cut: int) -> None:
 
 def test_nested_field_bytes_add() -> None:
     row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
-    lengths = np.array([len(row)], np.int64)
-    item = measure_rows(DEEP, row, np.zeros(1, np.int64), lengths)
+    item = measure_rows(DEEP, *spans_of([row]))
     assert (item + item).nested == tuple(deep(row, row).values())
     assert RowBytes.empty(DEEP) + item == item == RowBytes() + item

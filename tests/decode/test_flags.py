@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.row_columns import count_flags
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
+from tests.decode.spans import spans_of
 
 SCHEMA = parse_ddl("name string, matched boolean")
 
 
 def counted(*rows: bytes) -> tuple[int, int]:
-    """True and false in the second field of some rows."""
-    lengths = np.array([len(row) for row in rows], np.int64)
-    return count_flags(SCHEMA, 1, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
+    """Return the number of rows whose second field is true, and the number with false."""
+    return count_flags(SCHEMA, 1, *spans_of(rows))
 
 
 @given(st.lists(st.none() | st.booleans(), max_size=12))

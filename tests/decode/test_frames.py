@@ -1,4 +1,4 @@
-"""What holds for every codec; the layout of each is tested in its own file."""
+"""Behaviour of every codec. The layout of each codec has its own test file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from inspector.decode.records import read_records
 from inspector.exceptions import DecodeError, TailError, TruncatedError
 from inspector.model import Limits
 from tests import encode
+from tests.decode.spans import assert_prefixes_refused, damaged, pieces
 
 codecs = st.sampled_from(CODECS)
 SAMPLE = bytes(range(256)) * 20 + b"spark " * 3000 + b"end"
-
-
-def cut(data: bytes, size: int) -> Iterator[bytes]:
-    return (data[at : at + size] for at in range(0, len(data), size))
 
 
 # Files that Spark 4.3.0 wrote for a version without changes: only the end mark of the records.
@@ -81,7 +78,7 @@ def test_empty_file_raises_truncated_error(codec: str, chunks: list[bytes]) -> N
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
 def test_inflates_chunks_of_any_size(codec: str, size: int) -> None:
     data = encode.compress(SAMPLE, codec)
-    assert b"".join(inflate(cut(data, size), codec)) == SAMPLE
+    assert b"".join(inflate(pieces(data, size), codec)) == SAMPLE
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -98,23 +95,29 @@ def test_inflated_blocks_are_within_frame_bytes(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_prefix_of_a_state_file_raises_truncated_or_tail_error(codec: str) -> None:
-    """Where a codec has no end mark, that of the records tells; where it alone is cut, the tail."""
+    """Codecs without an end mark rely on the end mark of the records.
+
+    If only the end mark of the codec is cut, the error is a ``TailError``.
+    """
+
+    def read(file: bytes) -> object:
+        return list(read_records(inflate([file], codec), snapshot=False))
+
     data = encode.state_file([(b"k" * 8, bytes(range(16))), (b"l" * 8, None)] * 9, codec)
-    for size in range(len(data)):
-        with pytest.raises((TruncatedError, TailError)):
-            list(read_records(inflate([data[:size]], codec), snapshot=False))
+    assert_prefixes_refused(read, data, (TruncatedError, TailError))
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_bytes_after_the_stream_raise_decode_error(codec: str) -> None:
+@pytest.mark.parametrize("garbage", [b"\x00", b"garbage" * 5])
+def test_bytes_after_the_stream_raise_decode_error(codec: str, garbage: bytes) -> None:
     data = encode.compress(encode.END, codec)
-    for garbage in (b"\x00", b"garbage" * 5):
-        with pytest.raises(DecodeError) as caught:
-            list(inflate([data + garbage], codec))
-        assert (caught.value.offset or 0) >= len(data)
+    with pytest.raises(DecodeError) as caught:
+        list(inflate([data + garbage], codec))
+    assert (caught.value.offset or 0) >= len(data)
 
 
-def test_storage_errors_pass_through_inflate() -> None:
+@pytest.mark.parametrize("codec", CODECS)
+def test_storage_errors_pass_through_inflate(codec: str) -> None:
     class GoneError(OSError):
         pass
 
@@ -122,19 +125,17 @@ def test_storage_errors_pass_through_inflate() -> None:
         yield data[: len(data) // 2]
         raise GoneError
 
-    for codec in CODECS:
-        with pytest.raises(GoneError):
-            list(inflate(chunks(encode.compress(SAMPLE, codec)), codec))
+    with pytest.raises(GoneError):
+        list(inflate(chunks(encode.compress(SAMPLE, codec)), codec))
 
 
-@given(st.binary(max_size=400).map(lambda data: data * 3), codecs)
+@given(st.binary(min_size=1, max_size=400).map(lambda data: data * 3), codecs)
 def test_inflate_undoes_compress(raw: bytes, codec: str) -> None:
-    raw = raw or b"x"
     assert b"".join(inflate([encode.compress(raw, codec)], codec)) == raw
 
 
 def error_of(data: bytes, codec: str) -> DecodeError | None:
-    """Inflate; any error but a DecodeError fails the test."""
+    """Return the decode error of inflating, or None. Any other error fails the test."""
     try:
         list(inflate([data], codec, Limits(frame_bytes=1 << 16)))
     except DecodeError as error:
@@ -142,20 +143,14 @@ def error_of(data: bytes, codec: str) -> DecodeError | None:
     return None
 
 
-@given(st.binary(max_size=200), codecs, st.booleans())
-def test_inflating_any_bytes_raises_only_decode_errors(
-    data: bytes, codec: str, magic: bool
-) -> None:
-    if magic:
-        data = bytes.fromhex(EMPTY_DELTAS[codec])[:16] + data
+@given(st.binary(max_size=200), codecs, st.sampled_from([0, 16]))
+def test_inflating_any_bytes_raises_only_decode_errors(data: bytes, codec: str, head: int) -> None:
+    data = bytes.fromhex(EMPTY_DELTAS[codec])[:head] + data
     error = error_of(data, codec)
     assert error is None or 0 <= (error.offset or 0) <= len(data)
 
 
 @given(codecs, st.data())
 def test_inflating_damaged_files_raises_only_decode_errors(codec: str, data: st.DataObject) -> None:
-    file = bytearray(encode.compress(SAMPLE[4000:6000], codec))
-    for _ in range(data.draw(st.integers(1, 3))):
-        file[data.draw(st.integers(0, len(file) - 1))] = data.draw(st.integers(0, 255))
-    error = error_of(bytes(file), codec)
+    error = error_of(damaged(encode.compress(SAMPLE[4000:6000], codec), data), codec)
     assert error is None or error.offset is not None

@@ -1,15 +1,14 @@
-"""Where keys stop to ascend, as Spark's sort has it."""
+"""Descents: keys that are below the key before them, in the order of Spark's sort."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,23 +44,25 @@ from inspector.sparktypes.schema_json import parse_schema_json, to_json
 from tests import encode
 from tests.cases import KERNELS, block, kernel_of
 from tests.decode.arrow_values import Typed, decode, schemas
+from tests.decode.spans import damaged
+from tests.rocks import struct_of
 
 
 def schema(*types: DataType) -> StructType:
-    """A key of fields of these types."""
-    return StructType(tuple(StructField(f"f{i}", item) for i, item in enumerate(types)))
+    """Return a key schema with fields of these types."""
+    return struct_of(*types)
 
 
 PAIR = StructType((StructField("a", LONG), StructField("b", LONG)))
 
 
 def descents(key: StructType, rows: list[tuple[Any, ...]]) -> list[bool]:
-    """What is told of some keys, each with a value."""
+    """Return whether each key is below the key before it."""
     return descents_of(key, [encode.row(key, row) for row in rows])
 
 
 def descents_of(key: StructType, rows: list[bytes]) -> list[bool]:
-    """The same of their bytes, by every kernel, which agree."""
+    """Return the descents of encoded keys, and check that all kernels agree."""
     item = block([(row, b"\0" * 16) for row in rows])
     result = []
     for name in KERNELS:
@@ -145,19 +146,18 @@ def test_no_descent_from_the_first_unordered_type_on(
 
 
 @pytest.mark.parametrize("collation", ["UNICODE", "UTF8_LCASE", "UTF8_BINARY_RTRIM"])
-def test_collated_text_is_compared_only_for_null_and_equality(collation: str) -> None:
+@pytest.mark.parametrize(
+    ("column", "a", "b"),
+    [(str, "a", "b"), (ArrayType, ["a"], ["b"]), (struct_of, ("a",), ("b",))],
+    ids=["text", "array", "struct"],
+)
+def test_collated_text_is_compared_only_for_null_and_equality(
+    column: Any, a: Any, b: Any, collation: str
+) -> None:
     text = StringType(collation=collation)
-    rows: list[tuple[int, str | None, int]]
-    rows = [(3, "b", 9), (3, "a", 8), (3, "a", 7), (3, None, 7), (3, None, 6), (2, "b", 9)]
-    expected = [False, False, True, True, True, True]
-    wrapped: list[tuple[DataType, Callable[[str], Any]]] = [
-        (text, str),
-        (ArrayType(text), lambda value: [value]),
-        (StructType((StructField("a", text),)), lambda value: (value,)),
-    ]
-    for column, wrap in wrapped:
-        keys = [(a, None if b is None else wrap(b), c) for a, b, c in rows]
-        assert descents(schema(LONG, column, LONG), keys) == expected
+    key = schema(LONG, text if column is str else column(text), LONG)
+    rows = [(3, b, 9), (3, a, 8), (3, a, 7), (3, None, 7), (3, None, 6), (2, b, 9)]
+    assert descents(key, rows) == [False, False, True, True, True, True]
 
 
 def test_collation_is_read_from_the_schema_file() -> None:
@@ -175,30 +175,29 @@ def test_void_is_always_equal() -> None:
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_keys_that_do_not_fit_the_schema_have_no_descents(kernel: str) -> None:
     assert descents(schema(LONG), [(2,)]) == [False]
-    # One row that does not fit its schema: nothing is said of its block.
-    assert not any(descents_of(schema(LONG), [b"\0" * 16, b"\0" * 8, b"\0" * 16]))
-    # The same if it has room for its fields: the second is below, the third is not whole words.
-    below = [encode.row(schema(LONG), (value,)) for value in (2, 1, 3)]
-    assert any(descents_of(schema(LONG), below))
-    assert not any(descents_of(schema(LONG), [*below[:2], below[2] + b"x"]))
-    # Or if only a field is wrong that nobody had to look at.
+    # A row that is too short for its schema makes its whole block unknown.
+    assert descents_of(schema(LONG), [b"\0" * 16, b"\0" * 8, b"\0" * 16]) == [False] * 3
+    # So does a row that is not of whole words.
+    two, one = encode.row(schema(LONG), (2,)), encode.row(schema(LONG), (1,))
+    assert descents_of(schema(LONG), [two, one, two]) == [False, True, False]
+    assert descents_of(schema(LONG), [two, one, two + b"x"]) == [False] * 3
+    # So does a wrong value of a field that no comparison reads.
     pair = schema(LONG, BOOLEAN)
-    flags = [encode.row(pair, (value, True)) for value in (2, 1)]
-    wrong = flags[1][:16] + b"\2" + flags[1][17:]
-    assert descents_of(pair, flags) == [False, True]
-    assert descents_of(pair, [flags[0], wrong]) == [False, False]
-    # Or if there are more values than are checked at once.
+    two, one = encode.row(pair, (2, True)), encode.row(pair, (1, True))
+    assert descents_of(pair, [two, one]) == [False, True]
+    assert descents_of(pair, [two, one[:16] + b"\2" + one[17:]]) == [False, False]
+    # So does a block with more values than are checked at once.
+    key = schema(ArrayType(LONG))
+    rows = block([(encode.row(key, ([2, 2],)), b""), (encode.row(key, ([1, 1],)), b"")])
     with kernel_of(kernel), mock.patch("inspector.decode._cells.MOST_CELLS", 3):
-        key = schema(ArrayType(LONG))
-        two = block([(encode.row(key, (value,)), b"") for value in ([2, 2], [1, 1])])
-        assert not KeyOrder(key).descends(two).any()
+        assert not KeyOrder(key).descends(rows).any()
 
 
-# --- a comparator of decoded values, written from the words of Spark's documentation -------------
+# --- a comparison of decoded values, written after Spark's documentation -------------------------
 
 
 def reference(data_type: DataType, first: Any, second: Any) -> int:
-    """How one value stands to another: -1, 0 or 1."""
+    """Compare two values. Return -1, 0 or 1."""
     if first is None or second is None:
         return (first is not None) - (second is not None)
     if isinstance(data_type, StructType):
@@ -247,11 +246,10 @@ def test_key_order_is_antisymmetric(whole: Typed, data: st.DataObject) -> None:
     assert isinstance(key, StructType)
     rows = [encode.row(key, element) for element in data.draw(st.lists(values, max_size=6))]
     ordered: list[bytes] = []
-    for row in rows:  # put each before the first that it is below
+    for row in rows:  # each is inserted before the first row that it is below
         places = [i for i, item in enumerate(ordered) if any(descents_of(key, [item, row]))]
-        ordered.insert(places[0] if places else len(ordered), row)
-    if all(sorted_by_spark(field.data_type) for field in key.fields):
-        assert not any(descents_of(key, ordered))
+        ordered.insert((*places, len(ordered))[0], row)
+    assert not (sorted_by_spark(key) and any(descents_of(key, ordered)))
     for first, second in pairwise(ordered):
         pair = descents_of(key, [first, second])[1], descents_of(key, [second, first])[1]
         assert pair != (True, True)
@@ -261,13 +259,9 @@ def test_key_order_is_antisymmetric(whole: Typed, data: st.DataObject) -> None:
 def test_damaged_keys_have_no_descents(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
     assert isinstance(key, StructType)
-    rows = [bytearray(encode.row(key, item)) for item in data.draw(st.lists(values, max_size=3))]
-    for row in rows:
-        for _ in range(data.draw(st.integers(0, 3))):
-            row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.integers(0, 255))
-    damaged = [bytes(row) for row in rows]
-    result = descents_of(key, damaged)
-    assert not (any(result) and decode(key, damaged).misfits)
+    rows = [encode.row(key, item) for item in data.draw(st.lists(values, max_size=3))]
+    rows = [damaged(row, data, least=0) for row in rows]
+    assert not (any(descents_of(key, rows)) and decode(key, rows).misfits)
 
 
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
@@ -281,10 +275,9 @@ def test_any_bytes_give_descents_only_if_they_fit(whole: Typed, rows: list[bytes
 def test_key_order_is_the_order_of_utf8_bytes_and_numbers(
     rows: list[tuple[str, int | None]],
 ) -> None:
-    def place(row: tuple[str, int | None]) -> tuple[bytes, bool, int]:
+    def sort_key(row: tuple[str, int | None]) -> tuple[bytes, bool, int]:
         return row[0].encode(), row[1] is not None, row[1] or 0
 
-    expected = [False, *(place(b) < place(a) for a, b in pairwise(rows))]
     result = descents(schema(StringType(), LONG), rows)
-    assert result == expected[: len(rows)]
-    assert bool(np.any(result)) == (sorted(rows, key=place) != rows)
+    assert result[1:] == [sort_key(b) < sort_key(a) for a, b in pairwise(rows)]
+    assert any(result) == (sorted(rows, key=sort_key) != rows)

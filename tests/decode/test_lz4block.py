@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from itertools import product
 from unittest import mock
 
 import pytest
@@ -17,6 +18,7 @@ from inspector.exceptions import DecodeError, FrameError, LimitError, TruncatedE
 from inspector.kernel.loader import ENVIRONMENT, load
 from inspector.model import Limits
 from tests import encode
+from tests.decode.spans import damaged, flip, pieces
 
 RAW = b"state " * 50
 BLOCK = encode.lz4_block(RAW, 5)
@@ -110,17 +112,12 @@ def test_cut_lz4_header_raises_truncated_error(size: int) -> None:
 
 
 def test_every_flipped_bit_raises_or_changes_nothing() -> None:
-    """Harmless: a higher level, and the method of the end mark."""
+    """A higher level and the method of the end mark change nothing."""
     data = BLOCK + STORED + ENDED
     expected = read(data)
-    for at in range(len(data)):
-        for bit in range(8):
-            damaged = bytearray(data)
-            damaged[at] ^= 1 << bit
-            try:
-                assert read(bytes(damaged)) == expected
-            except DecodeError:
-                continue
+    for at, bit in product(range(len(data)), range(8)):
+        with suppress(DecodeError):
+            assert read(flip(data, at, 1 << bit)) == expected
 
 
 # --- many blocks at once, by the compiled kernel ----------------------
@@ -131,13 +128,13 @@ COMPILED = pytest.mark.skipif(
 
 
 def outcome(data: bytes, *, compiled: bool, cut: int = 1 << 20) -> tuple[bytes, str, int | None]:
-    """The raw bytes up to the end or an error, and that."""
+    """Return the raw bytes up to the end or an error, the message of the error, and its offset."""
     raw = bytearray()
     with ExitStack() as stack:
         if not compiled:
             stack.enter_context(mock.patch.object(lz4block, "_kernel_blocks", return_value=None))
         try:
-            for part in inflate([data[i : i + cut] for i in range(0, len(data), cut)], "lz4"):
+            for part in inflate(pieces(data, cut), "lz4"):
                 raw += part
         except DecodeError as error:
             return bytes(raw), str(error), error.offset
@@ -158,18 +155,15 @@ _CONTENT = st.one_of(
 def test_compiled_kernel_inflates_like_the_codec(
     raw: bytes, size: int, cut: int, data: st.DataObject
 ) -> None:
-    """Also of a stream that was damaged anywhere: the same bytes, and the same error."""
+    """A damaged stream gives the same bytes and the same error."""
     stream = encode.lz4(raw, size)
     assert outcome(stream, compiled=True, cut=cut) == (raw, "", None)
-    broken = bytearray(stream)
-    for _ in range(data.draw(st.integers(1, 3))):
-        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
-    complete = bytes(broken[: data.draw(st.integers(0, len(broken)))])
-    assert outcome(complete, compiled=True) == outcome(complete, compiled=False)
+    broken = damaged(stream, data)[: data.draw(st.integers(0, len(stream)))]
+    assert outcome(broken, compiled=True) == outcome(broken, compiled=False)
 
 
 def forged(payload: bytes, raw: bytes) -> bytes:
-    """A stream of one block whose checksum is right, whatever its payload does."""
+    """Return a stream of one block with any payload and the checksum of ``raw``."""
     checksum = encode.lz4_block(raw, 5)[17:21]
     header = encode.lz4_header(0x25, len(payload), len(raw), int.from_bytes(checksum, "little"))
     return header + payload + ENDED
@@ -178,9 +172,9 @@ def forged(payload: bytes, raw: bytes) -> bytes:
 @COMPILED
 @given(st.binary(min_size=1, max_size=80), st.integers(1, 200))
 def test_compiled_kernel_reads_any_payload_like_the_codec(payload: bytes, size: int) -> None:
-    """What the codec refuses the kernel leaves to it; so it does where a block is too short."""
+    """The kernel leaves wrong blocks and too short blocks to the codec."""
     try:
-        raw = lz4block_codec().block(memoryview(payload), size, 0)
+        raw = RawCodec("lz4_raw", "LZ4").block(memoryview(payload), size, 0)
     except FrameError:
         raw = None
     blocks = lz4block._kernel_blocks()
@@ -188,11 +182,6 @@ def test_compiled_kernel_reads_any_payload_like_the_codec(payload: bytes, size: 
     data = forged(payload, bytes(size) if raw is None else raw)
     result, packed = blocks(memoryview(data), 0, 1 << 20, 1 << 20)
     assert result == (raw if packed else b"")
-
-
-def lz4block_codec() -> RawCodec:
-    """Of single blocks."""
-    return RawCodec("lz4_raw", "LZ4")
 
 
 @COMPILED
@@ -217,15 +206,12 @@ def test_kernel_stops_at_limits_and_wrong_blocks() -> None:
 @pytest.mark.parametrize("size", [1, 15, 16, 33, 4096])
 @pytest.mark.parametrize("bad", range(10))
 def test_kernel_stops_at_the_first_wrong_checksum(size: int, bad: int) -> None:
-    """The kernel verifies several at once: none behind a wrong one counts, none is missed."""
+    """The kernel verifies several blocks at once and stops at the first wrong one."""
     blocks = lz4block._kernel_blocks()
     assert blocks is not None
-    raw = [bytes([i]) * (size - 1) + os.urandom(1) for i in range(10)]
-    framed = [encode.lz4_block(item, 5) for item in raw]
-    right = b"".join(framed)
-    assert blocks(memoryview(right), 0, 1 << 20, 1 << 20) == (b"".join(raw), len(right))
-    checksum_at = 17
-    changed = framed[bad][checksum_at] ^ 1
-    framed[bad] = framed[bad][:checksum_at] + bytes([changed]) + framed[bad][checksum_at + 1 :]
-    result = blocks(memoryview(b"".join(framed)), 0, 1 << 20, 1 << 20)
-    assert result == (b"".join(raw[:bad]), len(b"".join(framed[:bad])))
+    raw = [bytes([number]) * size for number in range(10)]
+    data = b"".join(encode.lz4_block(item, 5) for item in raw)
+    assert blocks(memoryview(data), 0, 1 << 20, 1 << 20) == (b"".join(raw), len(data))
+    start = bad * len(data) // 10
+    result = blocks(memoryview(flip(data, start + 17, 1)), 0, 1 << 20, 1 << 20)
+    assert result == (b"".join(raw[:bad]), start)

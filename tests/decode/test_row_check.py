@@ -1,35 +1,28 @@
-"""The check of rows without decoding them: it finds what the decoder calls misfits, and no more."""
+"""The check of rows without decoding them. It finds the same misfits as the decoder."""
 
 from __future__ import annotations
 
-import os
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.row_programs import RowCheck
 from inspector.exceptions import DecodeError
-from inspector.kernel.loader import ENVIRONMENT
 from inspector.sparktypes import AtomicType, StructField, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
-from tests.cases import kernel_of
+from tests.cases import KERNELS, kernel_of
 from tests.decode.arrow_values import Typed, decode, one_field, schemas, slot
-
-KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+from tests.decode.spans import damaged, spans_of
 
 
 def misfits(schema: StructType | str, rows: list[bytes]) -> tuple[tuple[int, str], ...]:
-    """Misfits by every kernel, which agree."""
+    """Return the rows that do not fit, and check that all kernels agree."""
     schema = parse_ddl(schema) if isinstance(schema, str) else schema
-    lengths = np.array([len(row) for row in rows], np.int64)
-    offsets = np.cumsum(lengths) - lengths
     result = []
     for name in KERNELS:
         with kernel_of(name):
-            result.append(RowCheck(schema).misfits(b"".join(rows), offsets, lengths))
+            result.append(RowCheck(schema).misfits(*spans_of(rows)))
     assert result[0] == result[-1]
     return result[0]
 
@@ -47,12 +40,8 @@ def test_row_check_finds_the_misfits_of_the_decoder(whole: Typed, data: st.DataO
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, min_size=1, max_size=3))
-    rows = [bytearray(encode.row(schema, item)) for item in written]
-    for _ in range(data.draw(st.integers(1, 4))):
-        row = data.draw(st.sampled_from(rows))
-        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.integers(0, 255))
-    damaged = [bytes(row) for row in rows]
-    assert misfits(schema, damaged) == decode(schema, damaged).misfits
+    rows = [damaged(encode.row(schema, item), data, least=0) for item in written]
+    assert misfits(schema, rows) == decode(schema, rows).misfits
 
 
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))

@@ -25,6 +25,7 @@ from tests.decode.arrow_values import (
     struct_of,
     values_of,
 )
+from tests.decode.spans import damaged
 from tests.profiles import costly
 
 # --- rows of Spark 4.3.0 ---------------------------------------------------------------------
@@ -125,8 +126,8 @@ def test_dummy_value_of_deduplication_before_spark_3_2() -> None:
     assert decoded.misfits == ()
     assert decoded.array.null_count == 0
     assert values_of(decoded, "user string, v bigint") == [(None, None), ("x", 1), (None, None)]
-    for item in ("0000000000000000" * 2, "03000000000000000000000000000000"):
-        assert len(decode("user string, v bigint", [bytes.fromhex(item)]).misfits) == 1
+    other = [bytes(16), b"\3" + bytes(15)]
+    assert decode("user string, v bigint", other).array.null_count == 2
 
 
 # --- every type ------------------------------------------------------------------------------
@@ -160,12 +161,12 @@ def test_every_type_in_a_field_array_and_struct(at: int) -> None:
 
 
 def test_decodes_more_than_64_fields() -> None:
-    schema = StructType(tuple(StructField("f", LONG) for _ in range(130)))
-    values = tuple(i if i % 3 else None for i in range(130))
+    schema = StructType((StructField("f", LONG),) * 129)
+    values = (None, 1, 2) * 43
     decoded = decode(schema, [encode.row(schema, values)] * 2)
     assert values_of(decoded, schema) == [values] * 2
-    names = [RowDecoder(schema).arrow_type.field(i).name for i in range(3)]
-    assert names == ["f", "f#2", "f#3"]
+    arrow_type: Any = RowDecoder(schema).arrow_type
+    assert [field.name for field in arrow_type][:3] == ["f", "f#2", "f#3"]
 
 
 def test_decodes_no_rows() -> None:
@@ -216,8 +217,8 @@ def test_any_bytes_give_rows_or_misfits(whole: Typed, rows: list[bytes]) -> None
     assert isinstance(schema, StructType)
     decoded = decode(schema, rows)
     assert len(decoded.array) == len(rows)
-    bad = [row for row, _ in decoded.misfits]
-    assert decoded.array.is_null().to_pylist() == [i in bad for i in range(len(rows))]
+    is_null = np.array(decoded.array.is_null())
+    assert np.flatnonzero(is_null).tolist() == [row for row, _ in decoded.misfits]
 
 
 @given(schemas, st.data())
@@ -225,11 +226,8 @@ def test_damaged_row_leaves_other_rows_intact(whole: Typed, data: st.DataObject)
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, min_size=3, max_size=3))
-    rows = [bytearray(encode.row(schema, item)) for item in written]
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, len(rows[1]) - 1))
-        rows[1][at] = data.draw(st.integers(0, 255))
-    decoded = decode(schema, [bytes(row) for row in rows])
+    first, second, third = (encode.row(schema, item) for item in written)
+    decoded = decode(schema, [first, damaged(second, data, 4), third])
     result = values_of(decoded, schema)
     assert [result[0], result[2]] == [written[0], written[2]]
     assert decoded.array.is_null().to_pylist() == [False, len(decoded.misfits) == 1, False]

@@ -21,6 +21,7 @@ from inspector.sparktypes import (
     StructType,
 )
 from tests import encode
+from tests.decode.spans import spans_of
 
 WINDOW = StructType(
     (
@@ -35,20 +36,19 @@ def atomic(kind: str) -> AtomicType:
 
 
 def hashes(types: list[DataType], *rows: tuple[Any, ...], fields: int | None = None) -> list[int]:
-    """The hashes, by way of the partition of so many that each hash has its own."""
+    """Return the hash of each row, read from its number among 2**32 partitions."""
     schema = StructType(tuple(StructField(f"f{n}", item) for n, item in enumerate(types)))
     row_hash = RowHash.of(schema, len(types) if fields is None else fields)
     assert row_hash is not None
-    encoded = [b"before", *(encode.row(schema, row) for row in rows)]
-    lengths = np.array([len(row) for row in encoded])
-    offsets = np.cumsum(lengths) - lengths
-    result, actual = row_hash.partitions(b"".join(encoded), offsets[1:], lengths[1:], 1 << 32)
-    assert actual.all()
-    return [n - (1 << 32) if n >= 1 << 31 else n for n in result.tolist()]
+    encoded = [encode.row(schema, row) for row in rows]
+    result, known = row_hash.partitions(*spans_of(encoded, b"before"), 1 << 32)
+    assert known.all()
+    signed: list[int] = result.astype(np.uint32).view(np.int32).tolist()
+    return signed
 
 
 def test_int_hash_agrees_with_bin_packing() -> None:
-    result = hashes([atomic("integer")], *((n,) for n in range(-50, 50)))
+    result = hashes([atomic("integer")], *zip(range(-50, 50), strict=True))
     assert [n % 7 for n in result] == [partition_of(n, 7) for n in range(-50, 50)]
 
 
@@ -87,16 +87,18 @@ def test_only_the_first_fields_are_hashed() -> None:
     assert hashes(types, ("a", 7), fields=1) == hashes([StringType()], ("a",))
 
 
-def test_positive_and_negative_zero_hash_alike() -> None:
-    for kind in ("float", "double"):
-        plus, minus, nan = hashes([atomic(kind)], (0.0,), (-0.0,), (math.nan,))
-        assert plus == minus != nan
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_positive_and_negative_zero_hash_alike(kind: str) -> None:
+    plus, minus, nan = hashes([atomic(kind)], (0.0,), (-0.0,), (math.nan,))
+    assert plus == minus != nan
 
 
-def test_narrow_numbers_and_booleans_hash_as_ints() -> None:
-    (of_int,) = hashes([atomic("integer")], (-3,))
-    assert [hashes([atomic(kind)], (-3,))[0] for kind in ("byte", "short", "date")] == [of_int] * 3
-    assert hashes([atomic("boolean")], (True,)) == hashes([atomic("integer")], (1,))
+@pytest.mark.parametrize(
+    ("kind", "value", "same_as"),
+    [("byte", -3, -3), ("short", -3, -3), ("date", -3, -3), ("boolean", True, 1)],
+)
+def test_narrow_numbers_and_booleans_hash_as_ints(kind: str, value: Any, same_as: int) -> None:
+    assert hashes([atomic(kind)], (value,)) == hashes([atomic("integer")], (same_as,))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_narrow_numbers_and_booleans_hash_as_ints() -> None:
         StructType((StructField("a", ArrayType(atomic("integer"))),)),
     ],
 )
-def test_types_with_another_hash_in_spark_are_refused(kind: DataType) -> None:
+def test_types_with_another_hash_in_spark_have_no_row_hash(kind: DataType) -> None:
     schema = StructType((StructField("a", DecimalType(38)), StructField("b", kind)))
     assert RowHash.of(schema, 2) is None
     assert RowHash.of(schema, 1) is not None
@@ -125,26 +127,23 @@ def test_row_that_does_not_fit_has_no_hash() -> None:
     far = good[:8] + (3).to_bytes(4, "little") + (1 << 20).to_bytes(4, "little") + good[16:]
     long = encode.row(schema, ("x" * (MOST_BYTES + 1),))
     rows = [good, b"", good[:8], far, long, b"\xff" * 16]
-    lengths = np.array([len(row) for row in rows])
-    _, result = row_hash.partitions(b"".join(rows), np.cumsum(lengths) - lengths, lengths, 5)
+    _, result = row_hash.partitions(*spans_of(rows), 5)
     assert result.tolist() == [True, False, False, False, False, True]  # the last one is null
 
 
 def test_nested_part_of_a_key_hashes_as_its_fields() -> None:
-    """Keys of timers and of the index by expiry begin with a time; maps end with a user's key."""
+    """Keys of timers and of the TTL index begin with a time. Keys of maps end with a user key."""
     key = StructType((StructField("user", StringType()), StructField("n", atomic("long"))))
     nested = StructType((StructField("key", key), StructField("userKey", WINDOW)))
     by_time = StructType((StructField("ms", atomic("long")), StructField("element", nested)))
     rows = [(1, (("a", 5), (1, 2))), (9, (("b", None), (3, 4))), (2, (None, None))]
     expected = hashes([StringType(), atomic("long")], ("a", 5), ("b", None), (None, None))
     encoded = [encode.row(by_time, row) for row in rows]
-    lengths = np.array([len(row) for row in encoded])
-    spans = b"".join(encoded), np.cumsum(lengths) - lengths, lengths
     row_hash = RowHash.of_part(by_time, (1, 0), 2)
     assert row_hash is not None
-    partitions, is_known = row_hash.partitions(*spans, 7)
+    partitions, is_known = row_hash.partitions(*spans_of(encoded), 7)
     assert is_known.all()
     assert partitions.tolist() == [number % 7 for number in expected]
     assert RowHash.of_part(by_time, (), 1) == RowHash.of(by_time, 1)
-    for path in ((0,), (2,), (1, 2), (1, 0, 0)):
-        assert RowHash.of_part(by_time, path, 1) is None
+    wrong_paths = [(0,), (2,), (1, 2), (1, 0, 0)]
+    assert [RowHash.of_part(by_time, path, 1) for path in wrong_paths] == [None] * 4

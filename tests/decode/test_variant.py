@@ -1,4 +1,4 @@
-"""Spark's variant, byte by byte, and any bytes at all."""
+"""Spark's variant, byte by byte, and any bytes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import struct
 import uuid
 from decimal import Decimal
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -25,10 +26,9 @@ EMPTY = bytes([1, 0, 0])
 
 
 def metadata(*names: str) -> bytes:
-    """A dictionary of names, offsets of one byte."""
-    data = [name.encode() for name in names]
-    ends = [sum(map(len, data[:i])) for i in range(len(data) + 1)]
-    return bytes([1, len(data), *ends]) + b"".join(data)
+    """Return a dictionary of names with offsets of one byte."""
+    ends = accumulate(map(len, names), initial=0)
+    return bytes([1, len(names), *ends]) + "".join(names).encode()
 
 
 def primitive(type_id: int, payload: bytes = b"") -> bytes:
@@ -37,8 +37,8 @@ def primitive(type_id: int, payload: bytes = b"") -> bytes:
 
 
 def container(head: int, ids: list[int], parts: list[bytes]) -> bytes:
-    """An object or array of few small members; sizes of one byte."""
-    ends = [sum(map(len, parts[:i])) for i in range(len(parts) + 1)]
+    """Return an object or array of few small members, with sizes of one byte."""
+    ends = accumulate(map(len, parts), initial=0)
     return bytes([head, len(parts), *ids, *ends]) + b"".join(parts)
 
 
@@ -61,16 +61,11 @@ def container(head: int, ids: list[int], parts: list[bytes]) -> bytes:
         (primitive(13, struct.pack("<q", 6)), LocalTimestamp(6)),
         (primitive(14, struct.pack("<f", 0.25)), 0.25),
         (primitive(15, struct.pack("<i", 2) + b"\x00\xff"), b"\x00\xff"),
-        (primitive(16, struct.pack("<i", 3) + "ключ".encode()[:3] + b"x"), None),
         (primitive(20, bytes(range(16))), uuid.UUID(bytes=bytes(range(16)))),
         (bytes([5 << 2 | 1]) + b"hello", "hello"),
     ],
 )
 def test_variant_primitives(value: bytes, expected: Any) -> None:
-    if value[:1] == bytes([16 << 2]):
-        with pytest.raises(RowError):
-            variant_value(EMPTY, value)
-        return
     result = variant_value(EMPTY, value)
     assert (result, type(result)) == (expected, type(expected))
 
@@ -99,6 +94,7 @@ def test_long_variant_string_has_a_length_of_four_bytes() -> None:
         (EMPTY, container(2, [0], [primitive(0)]), "name 0"),
         (EMPTY, bytes([3 | 1 << 4, 255, 255, 255, 127]), "members"),
         (EMPTY, primitive(15, struct.pack("<i", -1)), "bytes at"),
+        (EMPTY, primitive(16, struct.pack("<i", 3) + "ключ".encode()[:3] + b"x"), "utf-8"),
     ],
 )
 def test_malformed_variants_are_refused(names: bytes, value: bytes, message: str) -> None:
@@ -107,11 +103,8 @@ def test_malformed_variants_are_refused(names: bytes, value: bytes, message: str
 
 
 def test_overlapping_variant_parts_are_refused() -> None:
-    """Thirty arrays in each other whose members are all the same one: a billion, by 300 bytes."""
-    array = b"".join(
-        bytes([0b00000011, 3]) + bytes([0, 0, 0, 0])
-        for _ in range(30)  # offsets 0, 0, 0, 0
-    )
+    """Thirty nested arrays of three equal members would have more than a billion values."""
+    array = bytes([0b00000011, 3, 0, 0, 0, 0]) * 30  # offsets 0, 0, 0, 0
     with pytest.raises(RowError, match="parts overlap"):
         variant_value(metadata(), array + primitive(0))
     several_values = bytes([0b00000011, 100]) + bytes(101) + bytes([50 << 2 | 1]) + b"x" * 50
@@ -131,11 +124,10 @@ def test_variant_depth_is_limited() -> None:
         variant_value(EMPTY, value, depth=20)
 
 
-@given(st.binary(max_size=12), st.binary(max_size=40))
+@given(st.binary(max_size=12) | st.just(metadata("a", "b")), st.binary(max_size=40))
 def test_any_bytes_give_a_variant_or_row_error(names: bytes, value: bytes) -> None:
-    for header in (names, metadata("a", "b")):
-        with contextlib.suppress(RowError):
-            variant_value(header, value)
+    with contextlib.suppress(RowError):
+        variant_value(names, value)
 
 
 def test_json_value_formats_by_type() -> None:

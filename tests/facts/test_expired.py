@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
@@ -17,22 +17,11 @@ from inspector.state.replay import StateMap
 from tests import cases
 from tests.cases import Step, replay
 from tests.encode import Record
+from tests.facts.histories import KeyLeftover, at_watermarks, leftovers_by_key
 from tests.queries import clock, clocks_by_step
 
 PAST = LeftoverClass.PAST_WATERMARK
 PROVEN = Certainty.PROVEN
-
-
-class Found(NamedTuple):
-    """One leftover key, by name and version."""
-
-    key: bytes
-    kind: LeftoverClass
-    certainty: Certainty
-    version: int
-    clock_ms: int
-    threshold_ms: int
-    fired: int
 
 
 def map_for(expiry: ExpiryField, steps: Sequence[Step]) -> StateMap:
@@ -43,76 +32,65 @@ def map_for(expiry: ExpiryField, steps: Sequence[Step]) -> StateMap:
 
 def judge(
     steps: Sequence[Step], clocks: Sequence[BatchClock], expiry: ExpiryField = cases.KEY_TIME
-) -> set[Found]:
-    """Replay a history, and find its leftovers."""
+) -> set[KeyLeftover]:
+    """Replay a history. Return its leftovers."""
     state = map_for(expiry, steps)
-    return {
-        Found(
-            key,
-            item.kind,
-            item.certainty,
-            state.versions[item.expired_step[i]],
-            int(item.clock_ms[i]),
-            int(item.threshold_ms[i]),
-            int(item.fired[i]),
-        )
-        for item in past_clock(state, expiry, clocks_by_step(state, clocks), PROVEN)
-        for i, key in enumerate(state.keys(item.ids))
-    }
+    leftovers = past_clock(state, expiry, clocks_by_step(state, clocks), PROVEN)
+    return leftovers_by_key(state, leftovers)
 
 
 def key_time(us: int | None) -> Record:
     return cases.micros(us), b""
 
 
-def past_watermark(*rows: Record, watermarks: Sequence[int | None]) -> list[tuple[bytes, int]]:
-    """Leftover keys by version, of rows that came with the first of some versions."""
-    steps = [Step(rows), *(Step([]) for _ in watermarks[1:])]
-    clocks = [clock(version, mark) for version, mark in enumerate(watermarks, 1)]
-    findings = judge(steps, clocks)
-    assert all(element[1:3] == (PAST, PROVEN) for element in findings)
-    return sorted((item.key, item.version) for item in findings)
+def past_watermark(*rows: Record, watermarks: Sequence[int | None]) -> dict[bytes, int]:
+    """Return the version in which each leftover expired, of rows put in version 1."""
+    steps = [Step(rows), *[Step([])] * (len(watermarks) - 1)]
+    leftovers = judge(steps, at_watermarks(*watermarks))
+    assert {(item.kind, item.certainty) for item in leftovers} <= {(PAST, PROVEN)}
+    return {item.key: item.version for item in leftovers}
 
 
 @pytest.mark.parametrize(
-    ("us", "covered"), [(4_999_999, True), (5_000_000, True), (5_000_001, False), (None, False)]
+    ("us", "versions"), [(4_999_999, [2]), (5_000_000, [2]), (5_000_001, []), (None, [])]
 )
-def test_row_expires_at_the_watermark_to_the_microsecond(us: int | None, covered: bool) -> None:
-    row = key_time(us)
-    expected = [(row[0], 2)] if covered else []
-    assert past_watermark(row, watermarks=(4999, 5000)) == expected
+def test_row_expires_at_the_watermark_to_the_microsecond(
+    us: int | None, versions: list[int]
+) -> None:
+    leftovers = past_watermark(key_time(us), watermarks=(4999, 5000))
+    assert list(leftovers.values()) == versions
 
 
 def test_leftover_since_the_first_batch_whose_watermark_covers_it() -> None:
     early, late = key_time(1_000_000), key_time(3_000_000)
     result = past_watermark(early, late, watermarks=(0, 1000, 2000, 3000, 9000))
-    assert result == sorted([(early[0], 2), (late[0], 4)])
+    assert result == {early[0]: 2, late[0]: 4}
 
 
 def test_late_row_is_a_leftover_of_the_batch_that_put_it() -> None:
     row = key_time(1_000_000)
-    assert past_watermark(row, watermarks=(2000, 2000)) == [(row[0], 1)]
+    assert past_watermark(row, watermarks=(2000, 2000)) == {row[0]: 1}
 
 
 @pytest.mark.parametrize("us", [0, -1, -5_000_000])
 def test_watermark_of_zero_covers_no_row(us: int) -> None:
     row = key_time(us)
-    assert past_watermark(row, watermarks=(0, 0)) == []
-    assert past_watermark(row, watermarks=(0, 0, 1)) == [(row[0], 3)]
+    assert past_watermark(row, watermarks=(0, 0)) == {}
+    assert past_watermark(row, watermarks=(0, 0, 1)) == {row[0]: 3}
 
 
 def test_leftover_since_the_first_batch_with_a_known_clock() -> None:
     row = key_time(1_000_000)
-    assert past_watermark(row, watermarks=(None, None, 5000, 6000)) == [(row[0], 3)]
+    assert past_watermark(row, watermarks=(None, None, 5000, 6000)) == {row[0]: 3}
 
 
 def test_missing_log_entry_keeps_the_previous_watermark() -> None:
     row, later = key_time(1_000_000), key_time(6_000_000)
-    assert past_watermark(row, later, watermarks=(0, 5000, None)) == [(row[0], 2)]
+    assert past_watermark(row, later, watermarks=(0, 5000, None)) == {row[0]: 2}
 
 
 def test_no_leftovers_without_clocks_or_versions() -> None:
-    assert past_watermark(key_time(0), watermarks=(None, None)) == []
+    assert past_watermark(key_time(0), watermarks=(None, None)) == {}
     assert judge([Step([])], []) == set()
     nothing = map_for(cases.KEY_TIME, [])
     assert list(past_clock(nothing, cases.KEY_TIME, Clocks.of([], {}), PROVEN)) == []
@@ -135,35 +113,31 @@ def test_leftover_has_certainty_and_reason(certainty: Certainty) -> None:
 def test_retention_delays_expiry_behind_the_watermark() -> None:
     late = replace(cases.KEY_TIME, delay_ms=1000)
     steps = [Step([key_time(4_000_000), key_time(4_000_001)]), Step([]), Step([])]
-    findings = judge(steps, [clock(v, mark) for v, mark in ((1, 4000), (2, 4999), (3, 5000))], late)
-    assert [(element.key, element.version) for element in findings] == [
-        (cases.micros(4_000_000), 3)
-    ]
-    assert [(item.clock_ms, item.threshold_ms) for item in findings] == [(4000, 5000)]
+    (leftover,) = judge(steps, at_watermarks(4000, 4999, 5000), late)
+    assert leftover == KeyLeftover(cases.micros(4_000_000), PAST, PROVEN, 3, 4000, 5000, 1)
 
 
 @pytest.mark.parametrize(
-    ("inclusive", "covered"), [(True, {999_999, 1_000_000}), (False, {999_999})]
+    ("inclusive", "covered"), [(True, [999_999, 1_000_000]), (False, [999_999])]
 )
 def test_processing_time_rule_uses_the_batch_time(inclusive: bool, covered: set[int]) -> None:
     by_time = replace(cases.KEY_TIME, clock=Clock.PROCESSING_TIME, inclusive=inclusive)
-    times = (999_999, 1_000_000, 1_000_001)
-    findings = judge([Step([key_time(us) for us in times])], [clock(1, 0, now=1000)], by_time)
-    assert {element.key for element in findings} == {cases.micros(us) for us in covered}
-    assert {item.kind for item in findings} == {LeftoverClass.PAST_PROCESSING_TIME}
+    rows = Step([key_time(999_999), key_time(1_000_000), key_time(1_000_001)])
+    leftovers = judge([rows], [clock(1, 0, now=1000)], by_time)
+    assert {item.key for item in leftovers} == set(map(cases.micros, covered))
+    assert {item.kind for item in leftovers} == {LeftoverClass.PAST_PROCESSING_TIME}
 
 
 def test_previous_bound_uses_the_watermark_of_the_batch_before() -> None:
     stepwise = replace(cases.KEY_TIME, previous_bound=True)
     first, second = key_time(1_000_000), key_time(2_000_000)
     steps = [Step([first, second]), Step([]), Step([])]
-    clocks = [clock(1, 1000), clock(2, 2000), clock(3, 2000)]
-    findings = judge(steps[:1], clocks, stepwise)
-    assert findings == set()
+    clocks = at_watermarks(1000, 2000, 2000)
+    assert judge(steps[:1], clocks, stepwise) == set()
     (item,) = judge(steps[:2], clocks, stepwise)
     assert (item.key, item.version, item.certainty) == (cases.micros(1_000_000), 2, PROVEN)
     assert (item.clock_ms, item.threshold_ms) == (1000, 1000)
-    # What waited goes with the next batch at the latest.
+    # The next batch removes the second row at the latest.
     versions = {finding.key: finding.version for finding in judge(steps, clocks, stepwise)}
     assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
@@ -171,12 +145,12 @@ def test_previous_bound_uses_the_watermark_of_the_batch_before() -> None:
 def test_after_put_rule_ignores_the_batch_of_the_put() -> None:
     behind = replace(cases.KEY_TIME, after_put=True)
     row = key_time(1_000_000)
-    clocks = [clock(version, 1000) for version in (1, 2, 3)]
+    clocks = at_watermarks(1000, 1000, 1000)
     (waits,) = judge([Step([row])], clocks, behind)
     assert (waits.certainty, waits.version) == (Certainty.UNDECIDED, 1)
     (finding,) = judge([Step([row]), Step([])], clocks, behind)
     assert (finding.certainty, finding.version) == (PROVEN, 2)
-    # Who put what a snapshot brought is not known: perhaps the batch of its version.
+    # The batch of a snapshot's version may have put the rows of the snapshot.
     loaded = Step([row], rebase=True)
     (waits,) = judge([Step([row]), loaded], clocks, behind)
     assert waits.certainty is Certainty.UNDECIDED
@@ -184,10 +158,9 @@ def test_after_put_rule_ignores_the_batch_of_the_put() -> None:
     assert finding.version == 3
 
 
-time_rows = st.lists(
-    st.tuples(st.integers(0, 3), st.none() | st.integers(-2, 12).map(lambda middle: middle * 500)),
-    max_size=5,
-)
+users = st.sampled_from(list(map(cases.user, "abcd")))
+values = st.none() | st.integers(-2, 12).map(lambda middle: cases.micros(middle * 500))
+time_rows = st.lists(st.tuples(users, values), max_size=5)
 
 
 @given(
@@ -197,14 +170,11 @@ time_rows = st.lists(
     base=st.integers(0, 3),
 )
 def test_value_time_leftovers_match_a_reference_computation(
-    history: list[list[tuple[int, int | None]]], marks: list[int], known_from: int, base: int
+    history: list[list[Record]], marks: list[int], known_from: int, base: int
 ) -> None:
-    """Rows with a time in the value: ``None`` removes them, a later put moves them."""
-    steps = [
-        Step([(cases.user(str(n)), None if us is None else cases.micros(us)) for n, us in records])
-        for records in history
-    ]
-    watermarks = [sum(marks[: at + 1]) for at in range(len(history))]
+    """Rows have their time in the value. None removes a row, and a later put replaces its time."""
+    steps = list(map(Step, history))
+    watermarks = list(accumulate(marks))
     objects, versions = cases.ObjectMap(), []
     for step in steps:
         objects.take(step)
@@ -213,18 +183,16 @@ def test_value_time_leftovers_match_a_reference_computation(
     if base:
         loaded = [(key.data, value.data) for key, value in versions[base].items()]
         steps[base] = Step(loaded, rebase=True)
-    clocks = [clock(at + 1, mark) for at, mark in enumerate(watermarks) if at >= known_from]
-    findings = judge(steps, clocks, cases.VALUE_TIME)
+    leftovers = judge(steps, at_watermarks(*watermarks)[known_from:], cases.VALUE_TIME)
 
-    expected = set()
-    for key, value in versions[-1].items():
-        us = int.from_bytes(value.data[8:16], "little", signed=True)
-        for at in range(max(known_from, base), len(versions)):
-            there = any(item is value for item in versions[at].values())
-            if there and watermarks[at] > 0 and us <= watermarks[at] * 1000:
-                expected.add((key.data, at + 1))
-                break
-    assert {(element.key, element.version) for element in findings} == expected
+    expected = {}
+    for at in reversed(range(max(known_from, base), len(versions))):
+        live = set(map(id, versions[at].values()))
+        for key, value in versions[-1].items():
+            us = int.from_bytes(value.data[8:16], "little", signed=True)
+            if id(value) in live and watermarks[at] > 0 and us <= watermarks[at] * 1000:
+                expected[key.data] = at + 1
+    assert {item.key: item.version for item in leftovers} == expected
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from inspector.arrays import Int64s
 from tests.cases import KERNELS
+from tests.decode.spans import spans_of
+
+__all__ = ["assert_refused", "int64s", "needs_c", "spans_of"]
 
 needs_c = pytest.mark.skipif("c" not in KERNELS, reason="only the Python kernel was requested")
 
@@ -16,12 +19,6 @@ needs_c = pytest.mark.skipif("c" not in KERNELS, reason="only the Python kernel 
 def int64s(*values: int) -> Int64s:
     """Return an array of 64-bit integers."""
     return np.array(values, np.int64)
-
-
-def spans_of(parts: Sequence[bytes]) -> tuple[bytes, Int64s, Int64s]:
-    """Return the joined parts with the offset and the length of each part."""
-    lengths = int64s(*map(len, parts))
-    return b"".join(parts), np.cumsum(lengths) - lengths, lengths
 
 
 def assert_refused(*calls: Callable[[], object], match: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Tables for tests: those that RocksDB wrote, and small ones written from the format alone."""
+"""Tables of RocksDB, and small tables written by the tests."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Entry = tuple[bytes, int, int, bytes]
 
 @dataclass(frozen=True)
 class Case:
-    """A case of the fixture.
+    """Tables of one case, and the output of RocksDB for them.
 
     Attributes:
-        tables: its files by name.
-        live: what RocksDB's own iterator finds.
-        properties: what its own reader says of each file.
+        tables: Content by file name.
+        live: Keys and values by RocksDB's iterator.
+        properties: Properties of each file by RocksDB's reader.
     """
 
     tables: dict[str, bytes]

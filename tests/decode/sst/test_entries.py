@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from inspector.decode.sst.blocks import RawBlocks
 from inspector.decode.sst.entries import EntryBlock, EntryReader
 from inspector.exceptions import DecodeError, LimitError, RecordError
 from inspector.model import Limits
+from tests.decode.spans import spans_of
 from tests.decode.sst.tables import DELETION, VALUE, block_of, internal_key
 
 SMALL = Limits(block_bytes=30, record_bytes=100)
 
 
 def raw(*blocks: bytes) -> RawBlocks:
-    lengths = np.array([len(block) for block in blocks], np.int64)
-    offsets = np.cumsum(lengths) - lengths
-    return RawBlocks(b"".join(blocks), offsets, lengths, offsets + 1000)
+    buffer, offsets, lengths = spans_of(blocks)
+    return RawBlocks(buffer, offsets, lengths, offsets + 1000)
 
 
 def values(*keys: bytes, value: bytes = b"value") -> bytes:
@@ -34,7 +33,7 @@ def test_entry_blocks_have_the_requested_size() -> None:
     assert keys_of(result) == [b"a", b"b", b"c", b"d"]
     assert [block.count for block in result] == [2, 2]
     assert result[0].value(1) == b"value"
-    assert all(block.plain for block in result)
+    assert [block.plain for block in result] == [True, True]
     assert keys_of(list(reader.read(raw(values(b"e"))))) == [b"e"]
     assert reader.count == 5
 

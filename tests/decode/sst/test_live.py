@@ -1,8 +1,9 @@
-"""What several tables hold together, against a model and in bounded pieces."""
+"""Live rows of several tables, compared with a model, for small and large blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,7 @@ Range = tuple[bytes, bytes, int]
 
 
 def model(entries: Sequence[Entry], ranges: Sequence[Range]) -> list[tuple[bytes, bytes]]:
-    """What lives, entry by entry from the oldest on."""
+    """Return the live rows by applying all entries from the oldest to the newest."""
     result: dict[bytes, bytes] = {}
     done: list[Entry | Range] = [*entries, *ranges]
     for item in sorted(done, key=lambda single: single[1] if len(single) == 4 else single[2]):
@@ -46,9 +47,13 @@ def model(entries: Sequence[Entry], ranges: Sequence[Range]) -> list[tuple[bytes
 
 
 KEYS = st.sampled_from([b"", b"a", b"aa", b"ab", b"b", b"b\0", b"c" * 40, b"d", b"\xff"])
-KINDS = st.sampled_from([VALUE, VALUE, VALUE, MERGE, MERGE, DELETION, SINGLE_DELETION])
-OPERATIONS = st.lists(st.tuples(KEYS, KINDS, st.binary(max_size=20)), max_size=40)
-RANGES = st.lists(st.tuples(KEYS, KEYS), max_size=4)
+KINDS = st.sampled_from([VALUE, VALUE, MERGE])
+DELETIONS = st.sampled_from([DELETION, SINGLE_DELETION])
+OPERATION = st.tuples(KEYS, KINDS, st.binary(max_size=20)) | st.tuples(
+    KEYS, DELETIONS, st.just(b"")
+)
+OPERATIONS = st.lists(OPERATION, max_size=40)
+RANGES = st.lists(st.tuples(KEYS, KEYS).filter(lambda keys: keys[0] < keys[1]), max_size=4)
 
 
 @given(OPERATIONS, RANGES, st.data())
@@ -57,41 +62,37 @@ def test_live_rows_match_a_model(
     deleted: list[tuple[bytes, bytes]],
     data: st.DataObject,
 ) -> None:
-    """Entries in any tables: which of them is older is told by sequence numbers alone."""
+    """Entries may be in any table. Their order in time is that of their sequence numbers."""
     numbers = st.permutations(range(1, len(operations) + len(deleted) + 1))
     sequences = data.draw(numbers)
     entries: list[Entry] = [
-        (key, sequence, kind, b"" if kind in (DELETION, SINGLE_DELETION) else value)
+        (key, sequence, kind, value)
         for (key, kind, value), sequence in zip(operations, sequences, strict=False)
     ]
     ranges: list[Range] = [
         (start, end, sequence)
         for (start, end), sequence in zip(deleted, sequences[len(operations) :], strict=True)
-        if start < end
     ]
-    count = data.draw(st.integers(1, 5))
-    places = st.lists(st.integers(0, count - 1), min_size=100, max_size=100)
-    location, range_place = data.draw(places), data.draw(places)
+    count = data.draw(st.integers(0, 4))
+    cuts = st.lists(st.integers(0, 40), min_size=count, max_size=count).map(sorted)
+    entry_cuts, range_cuts = [0, *data.draw(cuts), 40], [0, *data.draw(cuts), 40]
     tables = []
-    for number in range(count):
-        own = [entry for entry, where in zip(entries, location, strict=False) if where == number]
-        sample = [r for r, where in zip(ranges, range_place, strict=False) if where == number]
-        sample.sort(key=lambda item: (item[0], -item[2]))
-        tables.append(table_of(sorted_entries(own), sample))
+    for (a, b), (c, d) in zip(pairwise(entry_cuts), pairwise(range_cuts), strict=True):
+        own = sorted(ranges[c // 10 : d // 10], key=lambda item: (item[0], -item[2]))
+        tables.append(table_of(sorted_entries(entries[a:b]), own))
     expected = model(entries, ranges)
     assert live(tables) == expected
     assert live(tables, TINY) == expected
     start, end = sorted(data.draw(st.tuples(KEYS, KEYS)))
-    for limits in (LIMITS, TINY):
-        assert live(tables, limits, start, end) == within(expected, start, end)
+    assert live(tables, LIMITS, start, end) == within(expected, start, end)
+    assert live(tables, TINY, start, end) == within(expected, start, end)
 
 
 def test_tables_with_disjoint_keys_are_concatenated() -> None:
-    tables = [
-        table_of([(b"%d%03d" % (number, i), 1, VALUE, b"v") for i in range(50)])
-        for number in range(5)
-    ]
-    expected = [(b"%d%03d" % (number, i), b"v") for number in range(5) for i in range(50)]
+    keys = [b"%03d" % number for number in range(250)]
+    entries: list[Entry] = [(key, 1, VALUE, b"v") for key in keys]
+    tables = [table_of(entries[:50]), table_of(entries[50:200]), table_of(entries[200:])]
+    expected = [(key, b"v") for key in keys]
     assert live(reversed(tables)) == expected
     assert live(tables, TINY) == expected
     assert live([]) == []
@@ -100,7 +101,7 @@ def test_tables_with_disjoint_keys_are_concatenated() -> None:
 def test_key_with_versions_in_many_blocks() -> None:
     several_values = [(b"k", sequence, MERGE, b"%03d" % sequence) for sequence in range(300, 0, -1)]
     table = table_of([(b"a", 1, VALUE, b"first"), *several_values, (b"z", 1, VALUE, b"last")])
-    value = b",".join(b"%03d" % number for number in range(1, 301))
+    value = b",".join(value for *_, value in reversed(several_values))
     assert live([table], TINY) == [(b"a", b"first"), (b"k", value), (b"z", b"last")]
 
 

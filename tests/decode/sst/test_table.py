@@ -1,20 +1,24 @@
-"""Tables as RocksDB wrote them: entries, properties, what is refused, any bytes."""
+"""Tables of RocksDB: entries, properties, refused tables, and any bytes."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.decode.sst.entries import EntryBlock
 from inspector.decode.sst.footer import Varints
 from inspector.decode.sst.live import live_entries
 from inspector.decode.sst.properties import TableProperties
 from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
 from inspector.model import Limits
+from tests.decode.spans import assert_prefixes_refused, damaged
 from tests.decode.sst.tables import (
     MERGE,
     VALUE,
@@ -37,7 +41,7 @@ FEW = (
     *("index_partitioned_delta_6", "index_first_key_4", "blocks_hash_index", "ranges", "merges"),
     *("deep", "levels", "only_a_range", "one_entry", "merges_compacted", "long_keys"),
 )
-"""What a plain run reads of them."""
+"""Cases of a plain run. A full run has the others too."""
 
 
 def _marked(name: str) -> object:
@@ -58,10 +62,11 @@ def test_live_rows_match_the_iterator_of_rocksdb(name: str) -> None:
 def test_live_rows_of_a_key_range_are_complete(name: str) -> None:
     expected = case(name).live
     keys = sorted({key for key, _ in expected})
-    for at in range(0, len(keys), max(1, len(keys) // 5)):
-        for start, end in ((keys[at], None), (keys[at], keys[(at + len(keys) - 1) // 2])):
-            rows = rows_of(live_entries(opened(name, TINY), TINY, start=start, end=end))
-            assert within(rows, start, end) == within(expected, start, end)
+    quarters = [keys[(len(keys) - 1) * n // 4] for n in range(5)] if keys else []
+    ranges: list[tuple[bytes, bytes | None]] = [(start, None) for start in quarters[:3]]
+    for start, end in [*ranges, *zip(quarters[1:3], quarters[3:], strict=False)]:
+        rows = rows_of(live_entries(opened(name, TINY), TINY, start=start, end=end))
+        assert within(rows, start, end) == within(expected, start, end)
 
 
 @pytest.mark.parametrize("name", ["index_delta_6", "index_partitioned_delta_6", "levels"])
@@ -70,10 +75,9 @@ def test_key_range_reads_few_other_entries(name: str) -> None:
     start, end = keys[len(keys) // 2], keys[len(keys) * 6 // 10]
 
     def count(*of: bytes) -> int:
-        tables = opened(name)
-        return sum(
-            block.count for table in tables for block in table.entries(TINY.block_bytes, *of)
-        )
+        """Return the number of entries that are read."""
+        blocks = chain(*(table.entries(TINY.block_bytes, *of) for table in opened(name)))
+        return sum(block.count for block in blocks)
 
     assert len(keys) // 10 <= count(start, end) < count() // 5
 
@@ -92,10 +96,10 @@ NAMES = {
     "db_session_id": "rocksdb.creating.session.identity",
     "file_number": "rocksdb.original.file.number",
 }
-"""What RocksDB's own library calls a property -> its name in the file."""
+"""Name of a property in the library of RocksDB -> its name in the file."""
 
 
-def said(properties: TableProperties, key: str) -> str:
+def property_text(properties: TableProperties, key: str) -> str:
     if key not in NAMES:
         return str(getattr(properties, key))
     stored = properties.stored.get(NAMES[key], b"\0")
@@ -107,7 +111,7 @@ def said(properties: TableProperties, key: str) -> str:
 def test_table_properties_match_rocksdb(name: str) -> None:
     for table in opened(name):
         result = case(name).properties[table.path or ""]
-        assert {key: said(table.properties, key) for key in result} == result
+        assert {key: property_text(table.properties, key) for key in result} == result
         entries = entries_of(table)
         properties = table.properties
         ranges = table.range_deletions()
@@ -133,11 +137,15 @@ def test_properties_have_session_and_user_collector_values() -> None:
     assert Table(BytesSource(data)).properties.stored["mine"] == b"\x00\xff"
 
 
-def test_entries_are_equal_for_small_blocks() -> None:
-    for name in ("levels", "mixed_compacted", "large_values", "deep"):
-        for table, complete in zip(opened(name), opened(name), strict=True):
-            small = [entry for block in table.entries(300) for entry in block.tag.tolist()]
-            assert small == [tag for block in complete.entries() for tag in block.tag.tolist()]
+def tags(blocks: Iterable[EntryBlock]) -> list[int]:
+    """Return sequence number and type of every entry."""
+    return list(chain(*(block.tag.tolist() for block in blocks)))
+
+
+@pytest.mark.parametrize("name", ["levels", "mixed_compacted", "large_values", "deep"])
+def test_entries_are_equal_for_small_blocks(name: str) -> None:
+    small = [tags(table.entries(300)) for table in opened(name)]
+    assert small == [tags(table.entries()) for table in opened(name)]
 
 
 def test_first_key_of_a_table() -> None:
@@ -191,11 +199,11 @@ def test_unsupported_entry_type_is_refused(kind: int) -> None:
         list(table.entries())
 
 
-def test_keys_that_do_not_ascend_are_refused() -> None:
-    for second in ((b"a", 2, VALUE, b""), (b"b", 1, VALUE, b""), (b"b", 9, VALUE, b"")):
-        data = table_of([(b"b", 1, VALUE, b""), second], per_block=1)
-        with pytest.raises(RecordError, match="not above the one before"):
-            live([data])
+@pytest.mark.parametrize(("key", "sequence"), [(b"a", 2), (b"b", 1), (b"b", 9)])
+def test_keys_that_do_not_ascend_are_refused(key: bytes, sequence: int) -> None:
+    data = table_of([(b"b", 1, VALUE, b""), (key, sequence, VALUE, b"")], per_block=1)
+    with pytest.raises(RecordError, match="not above the one before"):
+        live([data])
 
 
 def test_record_frame_and_ratio_limits() -> None:
@@ -215,7 +223,7 @@ def test_limits_of_properties_and_range_deletions(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(LimitError, match=r"properties of 1,0.* bytes, at most 1,048,576 are read"):
         Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], extra=options)))
     monkeypatch.setattr("inspector.decode.sst.table._MOST_RANGES", 2)
-    ranges = [(b"%d" % number, b"9", 1) for number in range(3)]
+    ranges = [(b"0", b"9", 1), (b"1", b"9", 1), (b"2", b"9", 1)]
     assert live([table_of([], ranges[:2])]) == []
     with pytest.raises(LimitError, match="more than 2 deletions of ranges"):
         live([table_of([], ranges)])
@@ -223,9 +231,7 @@ def test_limits_of_properties_and_range_deletions(monkeypatch: pytest.MonkeyPatc
 
 def test_every_prefix_of_a_table_is_refused() -> None:
     data = case("one_block").tables["000009.sst"]
-    for size in range(len(data)):
-        with pytest.raises(DecodeError):
-            live([data[:size]])
+    assert_prefixes_refused(lambda file: live([file]), data, DecodeError)
     with pytest.raises(TruncatedError):
         live([b""])
 
@@ -238,24 +244,17 @@ def test_changed_byte_raises_or_changes_no_row(data: st.DataObject) -> None:
     chosen = case(data.draw(st.sampled_from(SMALL)))
     tables = dict(chosen.tables)
     name = data.draw(st.sampled_from(sorted(tables)))
-    damaged = bytearray(tables[name])
-    for _ in range(data.draw(st.integers(1, 3))):
-        damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
-    try:
-        result = live([*(tables[table] for table in tables if table != name), bytes(damaged)])
-    except DecodeError:
-        return
-    assert result == chosen.live
+    tables[name] = damaged(tables[name], data)
+    with suppress(DecodeError):
+        assert live(tables.values()) == chosen.live
 
 
 @given(st.data())
 def test_damage_without_checksums_gives_rows_or_decode_error(data: st.DataObject) -> None:
-    """Of a table without checksums, so that every byte is taken for true."""
-    damaged = bytearray(case("format_5_kNoChecksum").tables["000009.sst"])
-    for _ in range(data.draw(st.integers(1, 4))):
-        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    """The table has no checksums, so no changed byte is refused at once."""
+    file = damaged(case("format_5_kNoChecksum").tables["000009.sst"], data, 4)
     with suppress(DecodeError):
-        live([bytes(damaged)], Limits(frame_bytes=1 << 20, record_bytes=1 << 20))
+        live([file], Limits(frame_bytes=1 << 20, record_bytes=1 << 20))
 
 
 @given(st.binary(max_size=200), st.sampled_from([2, 5, 6, 7]))

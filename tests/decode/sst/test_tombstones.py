@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from inspector.decode.sst.live import Tombstones
 from inspector.decode.sst.table import RangeDeletion
+from tests.decode.spans import parts_of
 
 KEYS = [b"", b"a", b"ab", b"b", b"c", b"d"]
 RANGES = st.lists(
@@ -18,8 +19,7 @@ RANGES = st.lists(
 
 
 def ranges_of(result: Tombstones) -> list[tuple[bytes, bytes, int]]:
-    spans = zip(result.offset.tolist(), result.length.tolist(), strict=True)
-    bounds = [result.buffer[at : at + size] for at, size in spans]
+    bounds = parts_of(result.buffer, result.offset, result.length)
     return list(zip(bounds[::2], bounds[1::2], result.sequence.tolist(), strict=True))
 
 
@@ -35,10 +35,8 @@ def test_newest_deletion_of_overlapping_ranges() -> None:
 def test_tombstones_are_disjoint_with_equal_coverage(deletions: list[RangeDeletion]) -> None:
     ranges = ranges_of(Tombstones.of(deletions))
     assert all(start < end for start, end, _ in ranges)
-    assert all(item[1] <= element[0] for item, element in pairwise(ranges))
+    assert all(first[1] <= second[0] for first, second in pairwise(ranges))
     for key in KEYS:
-        covering = [
-            deletion.sequence for deletion in deletions if deletion.start <= key < deletion.end
-        ]
+        covering = [item.sequence for item in deletions if item.start <= key < item.end]
         newest = [sequence for start, end, sequence in ranges if start <= key < end]
-        assert newest == ([max(covering)] if covering else [])
+        assert newest == sorted(covering)[-1:]

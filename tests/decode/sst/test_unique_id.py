@@ -41,16 +41,13 @@ def test_unique_ids_of_fixture_tables_match_their_manifest() -> None:
 
 
 def test_unique_id_depends_on_file_number_database_and_session() -> None:
-    ids = {unique_id(STORED)}
-    for name, value in (
-        ("rocksdb.creating.db.identity", b"5f941a2a-926f-4991-af6b-134a3b780da8"),
-        ("rocksdb.creating.session.identity", SESSION[:-1] + b"C"),
-        ("rocksdb.creating.session.identity", b"Z" + SESSION[1:]),
-        ("rocksdb.original.file.number", b"\x2d"),
-    ):
-        ids.add(unique_id(STORED | {name: value}))
-    assert len(ids) == 5
-    assert None not in ids
+    database = {"rocksdb.creating.db.identity": b"5f941a2a-926f-4991-af6b-134a3b780da8"}
+    session = {"rocksdb.creating.session.identity": SESSION[:-1] + b"C"}
+    start_of_session = {"rocksdb.creating.session.identity": b"Z" + SESSION[1:]}
+    number = {"rocksdb.original.file.number": b"\x2d"}
+    changes = [{}, database, session, start_of_session, number]
+    ids = {unique_id(STORED | change) for change in changes}
+    assert len(ids - {None}) == 5
 
 
 @pytest.mark.parametrize("name", STORED)
