@@ -70,7 +70,7 @@ class NeverExpires(Rule[StoreView]):
     hot_share = HOT_SHARE
     far_share = FAR_SHARE
     few_removed = Threshold(0.1, "share", "Largest share of new keys that a function removes.")
-    new_keys_fall = Threshold(0.75, "share", "New keys of a quarter over those of the last one.")
+    new_keys_fall = Threshold(0.75, "share", "New keys in a quarter over the quarter before.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield the rows that nothing removes: by their schema, a null event time, or no timer."""
