@@ -50,7 +50,7 @@ class DifferenceRow(t.PartitionRow, table="diff"):
 
 
 class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared"):
-    """Rows of one store that were added, removed or changed, whether or not they are listed."""
+    """One kind of change of one store: how many rows, whether or not they are listed."""
 
     operator_name: t.OperatorName | None
     change: Annotated[t.Change, t.Rank(1)]

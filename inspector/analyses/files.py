@@ -169,7 +169,12 @@ class OtherFilesRow(t.Row, table="other_files"):
     operator_id: t.OperatorId
     store_name: Annotated[t.StoreName, t.Rank(4)]
     partition_id: Annotated[t.PartitionId, t.Rank(5)]
-    kind: Annotated[t.Text, "What the file is, as its name says.", t.Rank(1)]
+    kind: Annotated[
+        t.Text,
+        "`table`, `table_log`, `abandoned`, `temporary`, `hadoop_checksum`, `spark_checksum` or "
+        "`other`.",
+        t.Rank(1),
+    ]
     files: Annotated[t.Count, "Number of files.", t.Rank(2)]
     bytes: Annotated[t.Bytes, "File bytes of all of them.", t.Rank(3)]
     orphans: Annotated[
@@ -206,7 +211,11 @@ def file_rows(run: Opened) -> Iterator[FileRow]:
 
 
 # table of data, for programs on Spark and for SQL, with every file in the stores' folders
-FILES = driver_table(FileRow, "The files in the stores' folders, from listings alone.", file_rows)
+FILES = driver_table(
+    FileRow,
+    "Each file in the stores' folders, from listings alone: kind, version, bytes, time.",
+    file_rows,
+)
 
 
 @analysis(

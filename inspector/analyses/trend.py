@@ -34,7 +34,7 @@ Checkpoint = Annotated[t.Text, "Its root."]
 
 
 class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
-    """A store: how it grew between the first and the last audit of the period."""
+    """A store: how it grew between the first and the last audit of the period, most first."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(1)]
     operator_id: Annotated[t.OperatorId, t.Rank(7)]

@@ -181,8 +181,7 @@ def _error(kind: type[InspectorError]) -> str:
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
     return (
-        f"\n### `{kind.__name__}`, `{kind.slug}`\n\n{result} Subclass of {bases}; exit code "
-        f"{code.value}."
+        f"\n### `{kind.__name__}`, `{kind.slug}`\n\n{result} Base: {bases}; exit code {code.value}."
     )
 
 
