@@ -351,7 +351,8 @@ def test_closed_pipe_ends_the_watch_without_an_error(live: Live) -> None:
 
 def watch_rows(path: str | Path, **options: Any) -> list[dict[str, Any]]:
     """Return the row of each report of a watch that does not wait between batches."""
-    return [row for report in watch(str(path), **NO_WAIT, **options) for row in report.primary.rows]
+    reports = watch(str(path), **NO_WAIT, **options)
+    return [dict(row) for report in reports for row in report.primary.rows]
 
 
 def findings_of(rows: list[dict[str, Any]]) -> list[tuple[int, list[str], list[str]]]:

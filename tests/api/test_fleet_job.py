@@ -14,6 +14,7 @@ from pyspark import cloudpickle
 
 import inspector.api as api
 from inspector.analyses.shared.fleet_run import Audited
+from inspector.analyses.shared.opening import Recalled
 from inspector.api import many
 from inspector.api.many import audits_by_executors
 from inspector.checkpoint import cache_files
@@ -60,41 +61,39 @@ class Executors(Engine):
 def audited(
     paths: Sequence[str], engine: Engine, options: api.Options | None = None
 ) -> dict[str, Audited | None]:
-    """By path what executors made; None for what is left to the driver."""
+    """Return the audit of executors by path; None is an audit that is left to the driver."""
     audits = audits_by_executors(map(Found, paths), options or api.Options(), engine)
     return {item.path: item if isinstance(item, Audited) else None for item in audits}
 
 
-def told(options: api.Options) -> tuple[api.Options, list[str]]:
-    message: list[str] = []
-    return replace(options, engine=EngineOptions(LOCAL, notify=message.append)), message
+def with_messages(options: api.Options) -> tuple[api.Options, list[str]]:
+    """Return options that record the messages of the engine, and the list of messages."""
+    messages: list[str] = []
+    return replace(options, engine=EngineOptions(LOCAL, notify=messages.append)), messages
 
 
 @pytest.mark.parametrize(
-    "paths", [EVERY[::24], pytest.param(EVERY[::3], marks=pytest.mark.full)], ids=["few", "many"]
+    "paths", [EVERY[::24], pytest.param(EVERY[::6], marks=pytest.mark.full)], ids=["few", "many"]
 )
 def test_executor_reports_equal_local_reports(paths: list[Path]) -> None:
     options = api.Options(thresholds={"heap_bytes": 1})
     result = audited([str(path) for path in paths], Executors(), options)
-    for path, item in result.items():
-        assert item is not None
-        assert item.run is not None
-        assert not item.run.is_kept
-        assert item.run.report.to_dict() == api.audit(path, options).to_dict()
+    for path in result:
+        run = run_of(result, path)
+        assert not run.is_kept
+        assert run.report.to_dict() == api.audit(path, options).to_dict()
 
 
 def test_jobs_list_and_audit_at_once_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task has a weight in bytes and a number of files, as the listing counted them."""
     monkeypatch.setattr(many, "AT_ONCE", 3)
     engine = Executors()
-    assert all(audited(FEW, engine).values())
+    assert None not in audited(FEW, engine).values()
     assert [len(job) for job in engine.jobs] == [3, 3, 1, 1]
-    listed, tasks = engine.jobs[0], engine.jobs[1]
-    assert {work.cost for work in listed} == {0}
-    # What a task is packed by: bytes and files, as the listing told.
-    for work, path in zip(tasks, FEW, strict=False):
-        files = [item for item in (Path(path) / "state").rglob("*.delta") if item.is_file()]
-        assert work.files >= len(files)
-        assert work.weight >= sum(file.stat().st_size for file in files)
+    assert [work.cost for work in engine.jobs[0]] == [0, 0, 0]
+    agg_update = engine.jobs[1][0]
+    assert agg_update.files >= 20
+    assert agg_update.weight >= 12_006
 
 
 def test_large_checkpoint_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,75 +101,75 @@ def test_large_checkpoint_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(many, "SHARES", 2)
     large = str(checkpoint_of("join_left_outer"))
     result = audited([FEW[3], large], Executors())
-    assert [path for path, item in result.items() if item is None] == [large]
+    assert result[large] is None
+    assert result[FEW[3]] is not None
 
 
 def test_failed_checkpoints_are_left_to_the_driver(tmp_path: Path) -> None:
     lost = Found("/lost", PermissionError("no"))
     (tmp_path / "other").mkdir()
-    places = [lost, *map(Found, FEW), Found(str(tmp_path / "other"))]
-    audits = list(audits_by_executors(places, api.Options(), Executors()))
-    assert {element.path for element in audits if isinstance(element, Audited)} == set(FEW)
-    assert [item for item in audits if not isinstance(item, Audited)] == [lost, places[-1]]
+    other = Found(str(tmp_path / "other"))
+    audits = audits_by_executors([lost, *map(Found, FEW), other], api.Options(), Executors())
+    results = {item.path: item for item in audits}
+    assert set(results) == {"/lost", *FEW, other.path}
+    assert (results.pop("/lost"), results.pop(other.path)) == (lost, other)
+    assert {type(item) for item in results.values()} == {Audited}
 
 
 @pytest.mark.parametrize("job", [1, 2])
 def test_checkpoints_of_a_failed_job_are_left_to_the_driver(job: int) -> None:
-    options, result = told(api.Options())
+    options, messages = with_messages(api.Options())
     engine = Executors()
     engine.broken = job
     assert audited(FEW, engine, options) == dict.fromkeys(FEW)
-    assert result == ["engine: done again by the driver: an executor was lost"]
+    assert messages == ["engine: done again by the driver: an executor was lost"]
 
 
 def test_messages_of_executors_are_printed_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    options, actual = told(api.Options(cache=str(tmp_path / "file")))
-    result = audited(FEW, Executors(), options)
-    assert all(result.values())
-    # Of each checkpoint the cache has another name: one line for all would hide none of them.
-    assert actual
-    assert len(actual) == len(set(actual))
-    assert all(line.startswith("cache: not used: ") for line in actual)
+    options, messages = with_messages(api.Options(cache=str(tmp_path / "file")))
+    assert None not in audited(FEW, Executors(), options).values()
+    (message,) = messages
+    assert message.startswith(f"cache: not used: {tmp_path / 'file'}")
 
 
 def test_interrupted_job_continues_from_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Checkpoints from the cache take one listing each, and no place in a job of audits."""
     monkeypatch.setattr(many, "AT_ONCE", 2)
-    paths = [str(copy_of("agg_update", tmp_path / str(number))) for number in range(6)]
+    paths = [str(copy_of("agg_update", tmp_path / name)) for name in "abcdef"]
     options = api.Options(cache=str(tmp_path / "cache"))
     first = audits_by_executors(map(Found, paths), options, Executors())
-    done = [element.path for element in islice(first, 3)]
+    assert [audit.path for audit in islice(first, 3)] == paths[:3]
     del first  # as if the process had ended
     cache_files.cache_files.cache_clear()
     engine = Executors()
     again = audited(paths, engine, options)
-    result = [path for path, item in again.items() if item and item.run and item.run.is_kept]
-    assert set(done) <= set(result)
-    assert result == paths[:4]
-    # Those take one listing each, and no place in a job of audits.
+    kept = [run_of(again, path).is_kept for path in paths]
+    assert kept == [True, True, True, True, False, False]
     assert [len(job) for job in engine.jobs if job] == [2, 2, 2, 2]
-    for path, value in again.items():
-        assert value is not None
-        assert value.run is not None
-        assert body(value.run.report) == body(api.audit(path))
+    expected = body(api.audit(paths[0]))
+    assert body(run_of(again, paths[0]).report) == expected
+    assert body(run_of(again, paths[5]).report) == body(api.audit(paths[5]))
 
 
 def test_cache_secret_is_written_before_the_audits(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-
     secrets: list[bytes] = []
 
     class Watching(Executors):
+        """Executors that read the secret before each job of audits, as another process does."""
+
         def run(self, job: Job) -> Iterator[pa.RecordBatch]:
             if self.jobs:
                 secrets.append((cache / cache_files.SECRET).read_bytes())
-            cache_files.cache_files.cache_clear()  # as another process would begin
+            cache_files.cache_files.cache_clear()
             return super().run(job)
 
-    paths = [str(copy_of("agg_update", tmp_path / str(number))) for number in range(2)]
-    assert all(audited(paths, Watching(), api.Options(cache=str(cache))).values())
+    paths = [str(copy_of("agg_update", tmp_path / name)) for name in "ab"]
+    result = audited(paths, Watching(), api.Options(cache=str(cache)))
+    assert None not in result.values()
     assert secrets == [(cache / cache_files.SECRET).read_bytes()]
     assert len(secrets[0]) == 32
 
@@ -179,11 +178,11 @@ def test_executors_do_not_report_the_kernel_of_the_driver(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("inspector.analyses.shared.run.kernel_name", lambda: PYTHON)
-    options, result = told(api.Options())
-    assert all(audited(FEW, Executors(), options).values())
-    assert not result
+    options, messages = with_messages(api.Options())
+    assert None not in audited(FEW, Executors(), options).values()
+    assert messages == []
     api.audit(FEW[0], options)
-    assert [line for line in result if "Python kernel" in line]
+    assert "Python kernel" in "\n".join(messages)
 
 
 def test_cache_inside_a_checkpoint_is_not_used(tmp_path: Path) -> None:
@@ -194,22 +193,22 @@ def test_cache_inside_a_checkpoint_is_not_used(tmp_path: Path) -> None:
     assert sorted(inside.rglob("*")) == before
 
 
-def test_fleet_members_in_memory_are_small() -> None:
+@pytest.mark.parametrize("output", ["json", "table", "ndjson"])
+def test_fleet_members_in_memory_are_small(output: str) -> None:
+    """Pickle writes an object that several members share once, as memory has it once."""
     report = api.audit(FEW[0])
-    count = 100
-    for output in ("json", "table", "ndjson"):
-        with Spool() as spool:
-            form = Form("audit", output, Display(), details=False, keep=spool.keep)
-            members = [
-                form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(count)
-            ]
-            # Their texts are in the spool's file. Pickle writes an object that several members
-            # share once, as memory holds it once.
-            assert not any(isinstance(member.text, str) for member in members)
-            result = [
-                (member.row, member.columns, member.names, member.cause, member.to_do)
-                for member in members
-            ]
-            kept_bytes = len(pickle.dumps(result))
-            assert "/99" in "".join(document(form, members))
-        assert kept_bytes / count < 400, (output, kept_bytes / count)
+    with Spool() as spool:
+        form = Form("audit", output, Display(), details=False, keep=spool.keep)
+        members = [form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(100)]
+        assert not isinstance(members[0].text, str)
+        kept = [(m.row, m.columns, m.names, m.cause, m.to_do) for m in members]
+        assert len(pickle.dumps(kept)) < 400 * 100
+        assert "/99" in "".join(document(form, members))
+
+
+def run_of(audits: dict[str, Audited | None], path: str) -> Recalled:
+    """Return the run that an executor made of a checkpoint."""
+    audit = audits[path]
+    assert audit is not None
+    assert audit.run is not None
+    return audit.run

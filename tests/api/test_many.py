@@ -9,6 +9,7 @@ import pytest
 
 from inspector import api
 from inspector.exceptions import CheckpointError, NotACheckpointError
+from tests.cli.support import finding_ids
 from tests.fixture_folder import NEWEST
 
 
@@ -19,7 +20,7 @@ def test_audit_many_returns_a_report_or_an_error(tmp_path: Path) -> None:
     assert set(result) == {str(leak), str(second)}
     report = result[str(leak)].result
     assert report is not None
-    assert [finding.kind.id for finding in report.findings] == ["SS203", "SS201"]
+    assert finding_ids(report) == ["SS203", "SS201"]
     assert isinstance(result[str(second)].error, NotACheckpointError)
 
 
@@ -28,45 +29,49 @@ def test_audit_many_returns_a_report_or_an_error(tmp_path: Path) -> None:
     [(NEWEST / "agg_*d" / "checkpoint", False), (NEWEST / "agg_append", True)],
 )
 def test_audit_many_searches_patterns_and_folders(path: Path, recursive: bool) -> None:
-    audits = list(api.audit_many(path, api.Options(batch=4), recursive=recursive))
-    assert [item.path for item in audits] == [str(NEWEST / "agg_append" / "checkpoint")]
-    assert audits[0].result is not None
-    assert audits[0].result.summary["batch_id"] == 4
+    (audit,) = api.audit_many(path, api.Options(batch=4), recursive=recursive)
+    assert audit.path == str(NEWEST / "agg_append" / "checkpoint")
+    assert audit.result is not None
+    assert audit.result.summary["batch_id"] == 4
 
 
 @pytest.mark.parametrize("folder", ["second", "second/state/kept", "linked/kept"])
 def test_cache_inside_a_checkpoint_is_refused(folder: str, tmp_path: Path) -> None:
     roots = [tmp_path / "first", tmp_path / "second"]
-    for root in roots:
-        shutil.copytree(NEWEST / "agg_append" / "checkpoint", root)
+    shutil.copytree(NEWEST / "agg_append" / "checkpoint", roots[0])
+    shutil.copytree(NEWEST / "agg_append" / "checkpoint", roots[1])
     (tmp_path / "linked").symlink_to(roots[1] / "state")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(CheckpointError, match="the folder of the cache lies in the checkpoint"):
         next(api.audit_many(roots, api.Options(cache=str(tmp_path / folder)), at_once=1))
     assert sorted(tmp_path.rglob("*")) == before
-    outside = api.Options(cache=str(tmp_path / "kept"))
-    assert all(audit.result is not None for audit in api.audit_many(roots, outside))
+    outside = api.audit_many(roots, api.Options(cache=str(tmp_path / "kept")))
+    assert [audit.error for audit in outside] == [None, None]
 
 
 def test_audit_many_takes_the_keywords_of_audit() -> None:
     path = NEWEST / "agg_append" / "checkpoint"
     (audit,) = api.audit_many(path, maximum={"state.rows": "1"})
     assert audit.result is not None
-    assert [gate.passed.value for gate in audit.result.gates] == ["exceeded"]
+    (gate,) = audit.result.gates
+    assert gate.passed.value == "exceeded"
     with pytest.raises(TypeError, match="limit"):
         api.audit_many(path, limit=3)
     with pytest.raises(TypeError, match="'key'"):
         api.audit_many(path, api.Options(key="user=a"))
 
 
-def test_audit_many_filters_by_level_and_finding() -> None:
-    paths = [NEWEST / name / "checkpoint" for name in ("agg_append", "fmgws_event_ignore")]
-    for item in ({"level": "error"}, {"finding": "ss203"}, {"finding": ["SS203", "SS101"]}):
-        (leak,) = api.audit_many(
-            [*paths, "/nowhere/at/all"] if "finding" in item else paths, **item
-        )
-        assert leak.path == str(paths[1])
-    graver = {audit.path for audit in api.audit_many([*paths, "/x"], level="error")}
-    assert graver == {str(paths[1]), "/x"}
+HEALTHY, LEAK = NEWEST / "agg_append" / "checkpoint", NEWEST / "fmgws_event_ignore" / "checkpoint"
+
+
+@pytest.mark.parametrize("finding", ["ss203", ["SS203", "SS101"]])
+def test_audit_many_filters_by_finding(finding: str | list[str]) -> None:
+    (leak,) = api.audit_many([HEALTHY, LEAK, "/nowhere/at/all"], finding=finding)
+    assert leak.path == str(LEAK)
     with pytest.raises(ValueError, match="SS999"):
-        api.audit_many(paths, finding="SS999")
+        api.audit_many([HEALTHY, LEAK], finding="SS999")
+
+
+def test_audit_many_filters_by_level() -> None:
+    severe = api.audit_many([HEALTHY, LEAK, "/nowhere"], level="error")
+    assert {audit.path for audit in severe} == {str(LEAK), "/nowhere"}

@@ -1,5 +1,6 @@
 """The exit code of everything that can go wrong; and that no fault ever shows a traceback."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,17 @@ from inspector.exceptions import (
     TruncatedError,
     UnsupportedProviderError,
 )
-from tests.cli.support import COMMANDS, OF_STATE, change, checkpoint_of, copy_of, flip, run
+from tests.cli.support import (
+    COMMANDS,
+    OF_STATE,
+    change,
+    checkpoint_of,
+    copy_of,
+    flip,
+    rows_where,
+    run,
+    values,
+)
 from tests.fixture_folder import REPOSITORY
 from tests.profiles import crossed
 
@@ -46,36 +57,15 @@ def test_exit_code_of_each_error(error: Exception, code: int) -> None:
     assert exit_of(error) == code
 
 
-def _empty(folder: Path) -> Path:
-    return folder
-
-
-def _missing(folder: Path) -> Path:
-    return folder / "missing"
-
-
-def _some_file(folder: Path) -> Path:
-    (folder / "notes.txt").write_text("no checkpoint")
-    return folder / "notes.txt"
-
-
-def _other_folder(folder: Path) -> Path:
-    (folder / "data").mkdir()
-    _some_file(folder)
-    return folder
-
-
-ELSEWHERE = (_empty, _missing, _some_file, _other_folder)
-
-
-@pytest.mark.parametrize(("command", "make"), crossed(COMMANDS, ELSEWHERE))
-def test_missing_checkpoint_is_exit_code_3(
-    command: str, make: Callable[[Path], Path], tmp_path: Path
-) -> None:
-    path = make(tmp_path)
-    outcome = run(command, path)
+@pytest.mark.parametrize(
+    ("command", "below"), crossed(COMMANDS, ("", "missing", "notes.txt", "other"))
+)
+def test_missing_checkpoint_is_exit_code_3(command: str, below: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no checkpoint")
+    (tmp_path / "other").mkdir()
+    outcome = run(command, tmp_path / below)
     assert (outcome.code, outcome.out) == (3, "")
-    assert outcome.err.startswith(f"error: {path}: got ")
+    assert outcome.err.startswith(f"error: {tmp_path / below}: got ")
     assert outcome.err.count("\n") == 1
 
 
@@ -208,39 +198,54 @@ def test_damaged_delta_is_a_problem_and_the_rest_is_reported(
     command: str, spoil: Spoil, tmp_path: Path
 ) -> None:
     path = copy_of("agg_append", tmp_path)
-    part = (command, path / "state/0/0", "-o", "json")
-    json = run(*part).json
     spoil(path)
     outcome = run(command, path, "-o", "json")
-    assert outcome.code == 4
-    assert outcome.err == ""
-    envelope = outcome.json
-    assert envelope["complete"] is False
-    assert all(problem["path"].startswith(str(path)) for problem in envelope["problems"])
-    spoilt = [p for p in envelope["problems"] if p["path"].endswith("5.delta")]
-    if spoil in (_truncate, _flip, _garbage, _empty_file):
-        assert [p["offset"] is not None for p in spoilt] == [True]
-        assert (spoilt[0]["partition_id"], spoilt[0]["version"]) == (1, 5)
-    if command == "rows":
-        assert envelope["rows"] == json["rows"]
-    own = "rows" if command == "rows" else "findings"
-    assert (run(*part).json[own], json["complete"]) == (json[own], True)
+    assert (outcome.code, outcome.err) == (4, "")
+    assert outcome.json["complete"] is False
+    assert outcome.json["problems"] != []
+    undamaged = run(command, path / "state/0/0", "-o", "json")
+    assert undamaged.json["complete"] is True
 
 
-TOLD_IN = {"table": "out", "markdown": "out", "json": "out", "ndjson": "err", "csv": "err"}
+@pytest.mark.parametrize("spoil", [_truncate, _flip, _garbage, _empty_file])
+def test_problem_of_a_damaged_delta_has_its_partition_version_and_offset(
+    spoil: Spoil, tmp_path: Path
+) -> None:
+    path = copy_of("agg_append", tmp_path)
+    spoil(path)
+    (problem,) = run("rows", path, "-o", "json").json["problems"]
+    assert problem["path"] == str(path / "state/0/1/5.delta")
+    assert (problem["partition_id"], problem["version"]) == (1, 5)
+    assert problem["offset"] is not None
 
 
-@pytest.mark.parametrize(("spoil", "output"), crossed(SPOILS, tuple(TOLD_IN)))
-def test_every_format_reports_a_damaged_delta(spoil: Spoil, output: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_rows_of_an_undamaged_partition_are_complete(spoil: Spoil, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    part = run("rows", path / "state/0/0", "-o", "json").rows
+    assert len(part) > 40
+    spoil(path)
+    assert run("rows", path, "-o", "json").rows == part
+
+
+@pytest.mark.parametrize(("spoil", "output"), crossed(SPOILS, ("table", "markdown", "json")))
+def test_damaged_delta_is_reported_in_the_report(spoil: Spoil, output: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     spoil(path)
     outcome = run("sizes", path, "-o", output, "--quiet")
     assert outcome.code == 4
-    messages, second = outcome.out, outcome.err
-    if TOLD_IN[output] == "err":
-        messages, second = second, messages
-    assert "problem" in messages.lower()
-    assert "problem" not in second
+    assert "problem" in outcome.out.lower()
+    assert "problem" not in outcome.err
+
+
+@pytest.mark.parametrize(("spoil", "output"), crossed(SPOILS, ("ndjson", "csv")))
+def test_damaged_delta_is_reported_on_stderr(spoil: Spoil, output: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    spoil(path)
+    outcome = run("sizes", path, "-o", output, "--quiet")
+    assert outcome.code == 4
+    assert "problem" in outcome.err
+    assert "problem" not in outcome.out
 
 
 @pytest.mark.parametrize("command", ["info", "files"])
@@ -249,10 +254,10 @@ def test_info_and_files_report_a_missing_delta(command: str, tmp_path: Path) -> 
     _lose_delta(path)
     outcome = run(command, path, "-o", "json")
     assert outcome.code == 4
-    problems = {p["problem"]: p for p in outcome.json["problems"]}
-    assert set(problems) == {"missing-delta", "missing-version"}
-    assert "5" in problems["missing-delta"]["message"]
-    assert problems["missing-delta"]["path"] == str(path / "state/0/1")
+    problems = outcome.json["problems"]
+    assert values(problems, "problem") == ["missing-version", "missing-delta"]
+    assert values(problems, "path") == [str(path / "state/0/1")] * 2
+    assert "5" in problems[1]["message"]
 
 
 LOGS = ("offsets/3", "commits/3", "state/0/_metadata/metadata")
@@ -265,50 +270,65 @@ def test_damaged_log_entry_is_a_problem_and_the_rest_is_reported(
     command: str, log: str, tmp_path: Path
 ) -> None:
     path = copy_of("agg_append", tmp_path)
-    rows = run("rows", path, "-o", "json").rows
     (path / log).write_bytes(b"v1\n{\xff")
     outcome = run(command, path, "-o", "json")
     assert outcome.code == 4
-    (problem,) = outcome.json["problems"]
-    assert problem["path"] == str(path / log)
-    assert problem["problem"] == "undecodable"
-    if command == "rows":
-        assert [r["key"] for r in outcome.rows] == [r["key"] for r in rows]
+    expected = [(str(path / log), "undecodable")]
+    assert values(outcome.json["problems"], "path", "problem") == expected
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_rows_are_read_despite_a_damaged_log_entry(log: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    expected = values(run("rows", path, "-o", "json").rows, "key")
+    (path / log).write_bytes(b"v1\n{\xff")
+    assert values(run("rows", path, "-o", "json").rows, "key") == expected
 
 
 @pytest.mark.parametrize("command", OF_STATE)
-def test_damaged_schema_file_leaves_the_bytes_of_rows(command: str, tmp_path: Path) -> None:
+def test_damaged_schema_file_is_a_problem(command: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
-    rows = run("rows", path, "--raw", "-o", "json").rows
     (path / "state/0/0/_metadata/schema").write_bytes(b"\x00\x02v2\x00\x00")
     outcome = run(command, path, "-o", "json")
     assert outcome.code == 4
     (problem,) = outcome.json["problems"]
     assert problem["path"].endswith("_metadata/schema")
     assert problem["offset"] is not None
-    if command == "rows":
-        raw = run("rows", path, "--raw", "-o", "json").rows
-        assert [r["key_hex"] for r in raw] == [r["key_hex"] for r in rows]
-        assert {r["key"] for r in raw} == {None}
 
 
-@pytest.mark.parametrize("command", OF_STATE)
-def test_query_without_state_is_exit_code_0(command: str, tmp_path: Path) -> None:
-    path = copy_of("agg_update", tmp_path)
+def test_damaged_schema_file_leaves_the_bytes_of_rows(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    expected = values(run("rows", path, "--raw", "-o", "json").rows, "key_hex")
+    (path / "state/0/0/_metadata/schema").write_bytes(b"\x00\x02v2\x00\x00")
+    rows = run("rows", path, "--raw", "-o", "json").rows
+    assert values(rows, "key_hex") == expected
+    assert values(rows, "key") == [None] * len(expected)
+
+
+def query_without_state(folder: Path) -> Path:
+    """Return a checkpoint without state, up to batch 4."""
+    path = copy_of("agg_update", folder)
     shutil.rmtree(path / "state")
     for batch in range(5, 10):  # a batch without new data, as 5 is, shows that there was state
         (path / "offsets" / str(batch)).unlink()
         (path / "commits" / str(batch)).unlink()
-    outcome = run(command, path, "-o", "json")
+    return path
+
+
+@pytest.mark.parametrize("command", OF_STATE)
+def test_query_without_state_is_exit_code_0(command: str, tmp_path: Path) -> None:
+    """The size ladder of ``memory`` has its rungs, all of them empty."""
+    outcome = run(command, query_without_state(tmp_path), "-o", "json")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.json["complete"] is True
-    # The size ladder has its rungs, all of them empty.
-    assert [row for row in outcome.rows if row.get("bytes") != 0] == []
-    table = run(command, path)
-    assert table.code == 0
-    if command != "verify":
-        empty = ("(none)", "(no ", "(none: ", "(the query keeps no state)", "(this version has no ")
-        assert any(word in table.out for word in empty)
+    assert outcome.rows == rows_where(outcome.rows, bytes=0)
+
+
+@pytest.mark.parametrize("command", [name for name in OF_STATE if name != "verify"])
+def test_table_of_a_query_without_state_is_empty(command: str, tmp_path: Path) -> None:
+    outcome = run(command, query_without_state(tmp_path))
+    assert outcome.code == 0
+    assert re.search(r"\((none|no |the query keeps no state|this version has no )", outcome.out)
 
 
 def test_closed_pipe_is_exit_code_0() -> None:

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from inspector import analyses
 from inspector.analyses.shared.run import Run
 from inspector.cli.fleets import Spool
-from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, flip, run, tree
+from tests.cli.support import OUTPUTS, Outcome, checkpoint_of, copy_of, flip, run, tree, values
 from tests.profiles import sampled
 
 HEALTHY, LEAK, WARNED = map(checkpoint_of, ("agg_update", "fmgws_event_ignore", "agg_complete"))
@@ -36,23 +36,35 @@ def fleet(tmp_path: Path) -> Path:
     return folder
 
 
-def levels(outcome: Any) -> list[tuple[str, str]]:
+def levels(outcome: Outcome) -> list[tuple[str, str]]:
+    """Return the folder and the level of each checkpoint of a fleet."""
     return [(Path(row["checkpoint"]).name, row["level"]) for row in outcome.json["fleet"]]
 
 
 def test_recursive_fleet_is_sorted_by_level(fleet: Path) -> None:
     outcome = run("audit", "--recursive", fleet, "-o", "json")
     assert outcome.code == 4
-    assert levels(outcome) == [
-        ("checkpoint", "unreadable"),
-        ("leak", "error"),
-        ("healthy", "ok"),
-    ]
-    assert [report["checkpoint"] for report in outcome.json["reports"]] == [
-        row["checkpoint"] for row in outcome.json["fleet"]
-    ]
+    assert levels(outcome) == [("checkpoint", "unreadable"), ("leak", "error"), ("healthy", "ok")]
+    rows = outcome.json["fleet"]
+    assert values(outcome.json["reports"], "checkpoint") == values(rows, "checkpoint")
+    assert values(rows, "exit_code") == [4, 1, 0]
     assert outcome.json["complete"] is False
-    assert [row["exit_code"] for row in outcome.json["fleet"]] == [4, 1, 0]
+
+
+@pytest.mark.parametrize("output", ["json", "html", "table"])
+def test_level_filter_keeps_the_exit_code(output: str, fleet: Path) -> None:
+    graver = run("audit", "-r", fleet, "--level", "error", "-o", output)
+    assert graver.code == 4
+    assert "healthy" not in graver.out.replace("Healthy", "")
+    assert "leak" in graver.out
+
+
+def test_finding_filter_keeps_the_exit_code(fleet: Path) -> None:
+    assert "1 checkpoint not shown" in run("audit", "-r", fleet, "--level", "error").out
+    leaking = run("audit", "-r", fleet, "--finding", "ss203", "-o", "json")
+    assert (leaking.code, levels(leaking)) == (4, [("leak", "error")])
+    assert run("audit", "-r", fleet, "--finding", "SS999").code == 2
+    assert run("audit", LEAK, "--finding", "SS203").code == 2
 
 
 def test_path_pattern_matches_checkpoints(fleet: Path) -> None:
@@ -79,31 +91,15 @@ def test_fleet_table_lists_causes_and_actions() -> None:
     assert details.count("sizes of version") == 2
 
 
-def test_level_and_finding_filters_keep_the_exit_code(fleet: Path) -> None:
-    everything = run("audit", "-r", fleet, "-o", "json")
-    for output in ("json", "html", "table"):
-        graver = run("audit", "-r", fleet, "--level", "error", "-o", output)
-        assert graver.code == everything.code == 4
-        assert "healthy" not in graver.out.replace("Healthy", "")
-        assert "leak" in graver.out
-    assert "1 checkpoint not shown" in graver.out
-    leaking = run("audit", "-r", fleet, "--finding", "ss203", "-o", "json")
-    assert (leaking.code, levels(leaking)) == (4, [("leak", "error")])
-    assert run("audit", "-r", fleet, "--finding", "SS999").code == 2
-    assert run("audit", LEAK, "--finding", "SS203").code == 2
-
-
-@pytest.mark.parametrize("output", sorted({*OUTPUTS, "html", "junit", "prometheus"}))
+@pytest.mark.parametrize("output", [*OUTPUTS, "junit", "prometheus"])
 def test_every_format_has_failed_and_healthy_checkpoints(tmp_path: Path, output: str) -> None:
     missing = tmp_path / "missing"
-    outcome = run("audit", HEALTHY, missing, LEAK, "-o", output)
+    outcome = run("audit", HEALTHY, missing, LEAK, "-o", output, "--wide")
     assert outcome.code == 3
     text = outcome.out.replace("\\_", "_").replace("<wbr>", "")
-    common = f"{os.path.commonpath([HEALTHY, missing, LEAK])}/" if output == "table" else ""
-    common = "" if common == "//" else common  # nothing but the root is in common: paths are whole
-    assert common in text  # once, before what differs
-    for path in (HEALTHY, missing, LEAK):
-        assert str(path).removeprefix(common) in text
+    assert "agg_update/checkpoint" in text
+    assert "fmgws_event_ignore/checkpoint" in text
+    assert str(missing) in text
     assert outcome.err == (
         f"error: {missing}: got nothing at this path, expected a checkpoint folder with "
         "'metadata', 'offsets', 'commits' and 'state'\n"
@@ -112,15 +108,19 @@ def test_every_format_has_failed_and_healthy_checkpoints(tmp_path: Path, output:
 
 def test_ndjson_and_csv_have_a_row_for_every_checkpoint(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
-    args = ("audit", HEALTHY, missing, LEAK)
-    for rows in (run(*args, "-o", "ndjson").ndjson, run(*args, "-o", "csv").csv):
-        assert [(row["checkpoint"], row["level"], row.get("id") or None) for row in rows] == [
-            (missing, "unreadable", None),
-            (str(LEAK), "error", "SS203"),
-            (str(LEAK), "error", "SS201"),
-            (str(HEALTHY), "ok", None),
-        ]
-        assert rows[0]["message"].startswith("got nothing")
+    ndjson = run("audit", HEALTHY, missing, LEAK, "-o", "ndjson").ndjson
+    csv = run("audit", HEALTHY, missing, LEAK, "-o", "csv").csv
+    assert values(ndjson, "checkpoint", "level") == [
+        (missing, "unreadable"),
+        (str(LEAK), "error"),
+        (str(LEAK), "error"),
+        (str(HEALTHY), "ok"),
+    ]
+    assert values(ndjson[1:3], "id") == ["SS203", "SS201"]
+    assert values(csv, "checkpoint", "level") == values(ndjson, "checkpoint", "level")
+    assert values(csv, "id") == ["", "SS203", "SS201", ""]
+    assert csv[0]["message"] == ndjson[0]["message"]
+    assert csv[0]["message"].startswith("got nothing")
 
 
 def test_json_report_of_a_failed_checkpoint(tmp_path: Path) -> None:
@@ -139,11 +139,9 @@ def test_command_takes_several_paths(command: str, tmp_path: Path) -> None:
     assert outcome.code == 3
     assert len(outcome.json["fleet"]) == len(outcome.json["reports"]) == 3
     assert outcome.json["fleet"][0]["level"] == "unreadable"
-    table = run(command, HEALTHY, WARNED, *needed).out
-    assert table.startswith("2 checkpoints: ")
+    assert run(command, HEALTHY, WARNED, *needed).out.startswith("2 checkpoints: ")
     alone = run(command, HEALTHY, *needed, "-o", "json").json
-    (report,) = (r for r in outcome.json["reports"] if r["checkpoint"] == str(HEALTHY))
-    assert report == alone
+    assert alone in outcome.json["reports"]
 
 
 def test_checkpoint_named_twice_is_read_once() -> None:
@@ -194,7 +192,8 @@ def test_fleet_page_is_written_with_the_json_report(tmp_path: Path) -> None:
     outcome = run("audit", HEALTHY, LEAK, tmp_path / "none", "--html", page, "-O", report)
     assert outcome.code == 3
     text = page.read_text().replace("<wbr>", "")
-    assert all(str(path) in text for path in (HEALTHY, LEAK))
+    assert str(HEALTHY) in text
+    assert str(LEAK) in text
     assert "none</bdi>" in text
     assert report.read_text().startswith('{"schema_version"')
 
@@ -214,9 +213,7 @@ def test_recursive_search_needs_the_local_filesystem() -> None:
 
 @pytest.mark.parametrize("output", sampled([*OUTPUTS, "junit", "prometheus"], 3))
 def test_fleet_report_has_no_plain_keys(output: str) -> None:
-    text = run("audit", LEAK, HEALTHY, "-o", output, "--details").out
-    assert "once-000" not in text
-    assert "once-000" in run("leftovers", LEAK, "--redact", "none").out
+    assert "once-000" not in run("audit", LEAK, HEALTHY, "-o", output, "--details").out
 
 
 # --- the formats of other tools ------------------------------------------------------------------
@@ -225,16 +222,10 @@ def test_fleet_report_has_no_plain_keys(output: str) -> None:
 def test_junit_has_a_suite_for_each_checkpoint(tmp_path: Path) -> None:
     file = tmp_path / "report.xml"
     assert run("audit", HEALTHY, LEAK, tmp_path / "missing", "-O", file).code == 3
-    suites = list(JUnitXml.fromfile(str(file)))
-    assert [suite.name for suite in suites] == [
-        str(tmp_path / "missing"),
-        str(LEAK),
-        str(HEALTHY),
-    ]
-    missing, leak, healthy = suites
-    assert (missing.errors, missing.tests) == (1, 1)
-    assert leak.failures == 2
-    assert healthy.failures == healthy.errors == 0
+    missing, leak, healthy = JUnitXml.fromfile(str(file))
+    assert (missing.name, missing.errors, missing.tests) == (str(tmp_path / "missing"), 1, 1)
+    assert (leak.name, leak.failures) == (str(LEAK), 2)
+    assert (healthy.name, healthy.failures, healthy.errors) == (str(HEALTHY), 0, 0)
     assert healthy.tests == leak.tests > 20
 
 
@@ -255,12 +246,9 @@ def test_prometheus_file_has_the_level_of_each_checkpoint(tmp_path: Path) -> Non
     file.write_text("old")
     assert run("audit", HEALTHY, LEAK, tmp_path / "no", "-O", file, "--force").code == 3
     assert list(tmp_path.iterdir()) == [file]
-    samples = [
-        sample
-        for family in text_string_to_metric_families(file.read_text())
-        for sample in family.samples
-    ]
-    level = {s.labels["checkpoint"]: s.value for s in samples if s.name == "spark_state_level"}
+    families = {family.name: family for family in text_string_to_metric_families(file.read_text())}
+    samples = families["spark_state_level"].samples
+    level = {sample.labels["checkpoint"]: sample.value for sample in samples}
     assert level == {str(HEALTHY): 0, str(LEAK): 3, str(tmp_path / "no"): 4}
     assert file.stat().st_mode & 0o044
 
@@ -273,10 +261,10 @@ def test_fleet_is_compared_with_a_baseline(tmp_path: Path) -> None:
     run("audit", HEALTHY, LEAK, tmp_path / "missing", "-O", old)
     same = run("audit", LEAK, HEALTHY, "--baseline", old, "-o", "json")
     assert same.code == 0
-    assert [row["new_or_worse"] for row in same.json["fleet"]] == [0, 0]
+    assert values(same.json["fleet"], "new_or_worse") == [0, 0]
     new = run("audit", LEAK, WARNED, "--baseline", old, "-o", "json")
     assert new.code == 1
-    assert {row["new_or_worse"] for row in new.json["fleet"]} == {0, 1}
+    assert set(values(new.json["fleet"], "new_or_worse")) == {0, 1}
     assert new.json["gone"] == [str(HEALTHY)]
     text = run("audit", LEAK, WARNED, "--baseline", old).out
     assert f"{HEALTHY} is in the baseline, but was not found." in text
@@ -285,12 +273,14 @@ def test_fleet_is_compared_with_a_baseline(tmp_path: Path) -> None:
 # --- the texts on disk ---------------------------------------------------------------------------
 
 
-def test_spool_returns_kept_texts() -> None:
-    texts = ["", "a", "é\udcff\n" * 40_000, "€" * 70_000]
+@pytest.mark.parametrize("text", ["", "a", "é\udcff\n" * 40_000, "€" * 70_000], ids=len)
+def test_spool_returns_kept_texts(text: str) -> None:
     with Spool() as spool:
-        result = [spool.keep(iter((text[:3], text[3:]))) for text in texts]
-        for text, read in zip(texts, result, strict=True):
-            assert "".join(read()) == "".join(read()) == text
+        first = spool.keep(iter((text[:3], text[3:])))
+        second = spool.keep(iter(("between",)))
+        assert "".join(first()) == text
+        assert "".join(second()) == "between"
+        assert "".join(first()) == text
 
 
 @pytest.mark.parametrize("command", ["audit", "verify", "leftovers"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 import pytest
 
@@ -49,17 +51,14 @@ def test_full_help_has_details_and_defaults() -> None:
 
 @pytest.mark.parametrize("option", ["--help", "--help-all"])
 def test_help_lists_options_in_sections(option: str) -> None:
-    lines = help_of("audit", option).splitlines()
-    titles = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["Options:", "What to read:", "How to judge:", "Output:", "Where to run:"]
+    titles = re.findall(r"^(\S.*):$", help_of("audit", option), re.MULTILINE)
+    assert titles == ["Options", "What to read", "How to judge", "Output", "Where to run"]
 
 
 def test_help_sections_name_existing_flags() -> None:
     context = click.Context(inspector)
-    commands = [inspector.get_command(context, name) for name in COMMANDS]
-    flags = {
-        flag for command in commands if command for param in command.params for flag in param.opts
-    }
+    commands = [inspector.get_command(context, name) or click.Command(name) for name in COMMANDS]
+    flags = {flag for command in commands for param in command.params for flag in param.opts}
     assert set(SECTIONS) - flags == set()
     assert MOST_USED - flags == set()
     assert Section.OWN not in SECTIONS.values()
