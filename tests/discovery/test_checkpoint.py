@@ -1,4 +1,4 @@
-"""A checkpoint as it is found."""
+"""Operators, versions and clocks of an opened checkpoint."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from tests.cases import Batch, small_checkpoint
 
 def test_operator_names_from_metadata(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
-    assert [(item.operator_id, item.name, item.name_from) for item in checkpoint.operators] == [
-        (0, "symmetricHashJoin", "metadata"),
-        (1, "dedupe", "metadata"),
-    ]
-    assert [[o.name for o in operator.upstream] for operator in checkpoint.operators] == [
-        ["dedupe"],
-        [],
-    ]
-    assert set(checkpoint.operators[0].rules) == set(cases.JOIN_STORES)
-    assert checkpoint.operators[1].rules["default"].expiry == cases.KEY_TIME
+    join, dedupe = checkpoint.operators
+    assert (join.operator_id, join.name, join.name_from) == (0, "symmetricHashJoin", "metadata")
+    assert (dedupe.operator_id, dedupe.name, dedupe.name_from) == (1, "dedupe", "metadata")
+    (upstream,) = join.upstream
+    assert upstream.name == "dedupe"
+    assert list(dedupe.upstream) == []
+    assert set(join.rules) == set(cases.JOIN_STORES)
+    assert dedupe.rules["default"].expiry == cases.KEY_TIME
     assert checkpoint.problems == ()
 
 
 def test_operator_names_from_schemas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    for operator in (0, 1):
-        shutil.rmtree(root / f"state/{operator}/_metadata")
+    shutil.rmtree(root / "state/0/_metadata")
+    shutil.rmtree(root / "state/1/_metadata")
     operators = open_checkpoint(str(root)).operators
     assert [(item.name, item.name_from) for item in operators] == [
         ("symmetricHashJoin", "schemas"),
@@ -60,7 +58,7 @@ def test_newest_version_is_that_of_the_last_commit(tmp_path: Path) -> None:
     (root / "commits/3").unlink()
     checkpoint = open_checkpoint(str(root))
     assert (checkpoint.newest_version, checkpoint.version_of()) == (3, 3)
-    # Seven stores wrote version 4: nine minus none; it may still be asked for.
+    # All nine stores wrote version 4, and the user can still request it.
     assert checkpoint.versions_without_commit == {4: 9}
     assert checkpoint.version_of(state_version=4) == checkpoint.version_of(batch=3) == 4
 
@@ -88,28 +86,29 @@ def test_newest_version_without_commit_is_0(tmp_path: Path) -> None:
 def test_missing_version_is_refused(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     assert checkpoint.version_of(state_version=1) == 1
-    for item in ({"state_version": 9}, {"batch": 8}):
-        with pytest.raises(CheckpointError, match=r"version 9 \(batch 8\) does not .* one is 4"):
-            checkpoint.version_of(**item)
+    with pytest.raises(CheckpointError, match=r"version 9 \(batch 8\) does not .* one is 4"):
+        checkpoint.version_of(state_version=9)
+    with pytest.raises(CheckpointError, match=r"version 9 \(batch 8\) does not .* one is 4"):
+        checkpoint.version_of(batch=8)
 
 
 def test_path_of_a_state_file_selects_its_version(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     checkpoint = open_checkpoint(str(root / "state/1/1/3.delta"))
     assert (checkpoint.root, checkpoint.version_of()) == (str(root), 3)
-    assert [operator.operator_id for operator in checkpoint.operators] == [1]
-    assert [p.partition_id for p in checkpoint.operators[0].layout.partitions] == [1]
-    # The schema lies in partition 0, which is not selected.
-    assert set(checkpoint.operators[0].schemas) == {"default"}
+    (operator,) = checkpoint.operators
+    (partition,) = operator.layout.partitions
+    assert (operator.operator_id, partition.partition_id) == (1, 1)
+    # The schema is read although partition 0, which has its file, is not selected.
+    assert set(operator.schemas) == {"default"}
 
 
 def test_selection_narrows_the_path(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     selection = Selection(partition_id=2, store_name=cases.JOIN_STORES[0])
     (operator,) = open_checkpoint(str(root / "state/0"), selection=selection).operators
-    assert [layout.directory for layout in operator.layout.stores] == [
-        f"state/0/2/{cases.JOIN_STORES[0]}"
-    ]
+    (store,) = operator.layout.stores
+    assert store.directory == f"state/0/2/{cases.JOIN_STORES[0]}"
 
 
 def test_clock_and_confs_of_a_version(tmp_path: Path) -> None:

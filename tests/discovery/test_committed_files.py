@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.model import FileKind
 from tests import encode
@@ -15,7 +17,7 @@ CLASS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvide
 
 
 def checkpoint(root: Path, logged: int) -> Path:
-    """Three versions with two attempts each, of which ``b`` is committed; the log has the last."""
+    """Write three versions with two attempts each; the log names attempt b of the last ones."""
     write_logs(root, [Batch()] * 3, {"streaming.stateStore.providerClass": CLASS})
     store = root / "state/0/0"
     store.mkdir(parents=True)
@@ -39,16 +41,21 @@ def kinds(root: Path) -> dict[str, FileKind]:
     return {file.path.rsplit("/", 1)[-1]: file.kind for file in store.files}
 
 
-def test_committed_attempts_of_checkpoint_format_2(tmp_path: Path) -> None:
-    for logged in (3, 1):  # by the log alone, or by the lineage of the newest
-        result = kinds(checkpoint(tmp_path / str(logged), logged))
-        for name, kind in result.items():
-            assert kind is (FileKind.DELTA if "_b" in name else FileKind.ABANDONED), name
+@pytest.mark.parametrize("logged", [3, 1])  # all versions, or the newest one with its lineage
+def test_committed_attempts_of_checkpoint_format_2(tmp_path: Path, logged: int) -> None:
+    assert kinds(checkpoint(tmp_path, logged)) == {
+        "1_a.changelog": FileKind.ABANDONED,
+        "1_b.changelog": FileKind.DELTA,
+        "2_a.changelog": FileKind.ABANDONED,
+        "2_b.changelog": FileKind.DELTA,
+        "3_a.changelog": FileKind.ABANDONED,
+        "3_b.changelog": FileKind.DELTA,
+    }
 
 
 def test_unreadable_lineage_keeps_the_last_attempt(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, 1)
     (root / "state/0/0/3_b.changelog").write_bytes(b"no changelog")
     result = kinds(root)
-    of_version_2 = {result[f"2_{attempt}.changelog"] for attempt in "ab"}
+    of_version_2 = {result["2_a.changelog"], result["2_b.changelog"]}
     assert of_version_2 == {FileKind.DELTA, FileKind.ABANDONED}

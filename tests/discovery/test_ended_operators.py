@@ -14,14 +14,16 @@ from inspector.discovery.copy_contents import small_files
 from inspector.discovery.restart import restart_of
 from inspector.model import LEFT
 from tests.fixture_folder import FIXTURES
+from tests.reports import column, finding_ids, slugs
 
 CASE = "agg_two_levels"
 DAMAGE = {"SS101", "SS105"}
+"""Findings about a missing delta and an unrestorable version."""
 
 
 @pytest.fixture
 def cut(tmp_path: Path) -> Callable[..., tuple[Path, int]]:
-    """A checkpoint whose operators lack their newest versions, and its newest version."""
+    """Return a function that copies a checkpoint and removes the newest versions of operators."""
 
     def made(*missing: tuple[str, int], release: str = "3.5.9") -> tuple[Path, int]:
         root = tmp_path / release
@@ -36,14 +38,9 @@ def cut(tmp_path: Path) -> Callable[..., tuple[Path, int]]:
     return made
 
 
-def ids(root: Path, batch: int | None = None) -> set[str]:
-    report = api.audit(str(root), api.Options(batch=batch))
-    return {finding.kind.id for finding in report.findings} & DAMAGE
-
-
 def operators_with_rows(root: Path, batch: int) -> set[int]:
     rows = api.rows(str(root), api.Options(batch=batch), limit=0).primary.rows
-    return {row["operator_id"] for row in rows}
+    return set(column(rows, "operator_id"))
 
 
 @pytest.mark.parametrize("missing", [[("1/*", 3)], [("1/0", 2), ("1/1", 3)], [("1/*", 1)]])
@@ -52,8 +49,8 @@ def test_operator_removed_by_a_restart_is_no_damage(
 ) -> None:
     root, newest = cut(*missing)
     report = api.audit(str(root))
-    assert [problem.slug for problem in report.problems] == [LEFT]
-    assert ids(root) == set()
+    assert slugs(report.problems) == [LEFT]
+    assert DAMAGE.isdisjoint(finding_ids(report))
     assert restart_of(open_checkpoint(str(root))).obstacles == ()
     assert operators_with_rows(root, newest - 1) == {0}
     assert operators_with_rows(root, newest - 4) == {0, 1}
@@ -64,7 +61,7 @@ def test_one_missing_delta_with_a_missing_partition_is_damage(
 ) -> None:
     root, _ = cut(("1/*", 1))
     shutil.rmtree(root / "state/1/1")
-    assert ids(root) == DAMAGE
+    assert set(finding_ids(api.audit(str(root)))) >= DAMAGE
 
 
 def test_copy_leaves_out_an_ended_operator(cut: Callable[..., tuple[Path, int]]) -> None:
@@ -93,7 +90,7 @@ def test_missing_files_of_other_shapes_are_damage(
     cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]], release: str
 ) -> None:
     root, _ = cut(*missing, release=release)
-    assert ids(root) == DAMAGE
+    assert set(finding_ids(api.audit(str(root)))) >= DAMAGE
 
 
 def test_release_of_ended_operators_from_the_log(
@@ -102,4 +99,4 @@ def test_release_of_ended_operators_from_the_log(
     root, _ = cut(("1/*", 3), release="4.3.0")
     for folder in root.glob("state/*/_metadata"):
         shutil.rmtree(folder)
-    assert ids(root) == DAMAGE
+    assert set(finding_ids(api.audit(str(root)))) >= DAMAGE

@@ -30,13 +30,16 @@ def planned(root: Path, version: int = 4, request: Request = ALL_LEFTOVERS) -> l
 
 def test_plan_has_a_task_per_operator_partition(tmp_path: Path) -> None:
     tasks = planned(small_checkpoint(tmp_path))
-    assert [(task.operator_id, task.partition_id) for task in tasks] == [
-        (operator, partition) for operator in (0, 1) for partition in range(cases.PARTITIONS)
+    assert [(task.operator_id, task.partition_id, task.url) for task in tasks] == [
+        (0, 0, str(tmp_path)),
+        (0, 1, str(tmp_path)),
+        (0, 2, str(tmp_path)),
+        (1, 0, str(tmp_path)),
+        (1, 1, str(tmp_path)),
+        (1, 2, str(tmp_path)),
     ]
-    for task in tasks:
-        names = [store.store_name for store in task.stores]
-        assert names == (["default"] if task.operator_id else list(cases.JOIN_STORES))
-    assert {task.url for task in tasks} == {str(tmp_path)}
+    assert [store.store_name for store in tasks[0].stores] == list(cases.JOIN_STORES)
+    assert [store.store_name for store in tasks[3].stores] == ["default"]
 
 
 def test_task_has_files_schemas_rules_and_clocks(tmp_path: Path) -> None:
@@ -44,25 +47,26 @@ def test_task_has_files_schemas_rules_and_clocks(tmp_path: Path) -> None:
     (root / "state/1/1/.4.delta.0f-1.TID3.tmp").write_bytes(b"")
     (root / "state/1/1/4.delta.crc").write_bytes(b"")
     request = Request(fit=True, leftover_limit=7, matched=True)
-    task = next(t for t in planned(root, 3, request) if (t.operator_id, t.partition_id) == (1, 1))
+    task = planned(root, 3, request)[4]
+    assert (task.operator_id, task.partition_id) == (1, 1)
     assert (task.version, task.request) == (3, request)
     (store,) = task.stores
     names = [Path(file.path).name for file in store.files]
     assert names == ["1.delta", "2.delta", "3.delta", "3.snapshot", "4.delta"]
     assert store.key_schema == to_json(cases.EVENT_TIME)
     assert store.expiry == replace(cases.KEY_TIME)
-    # Of the judged version and those before it.
-    assert [clock.watermark_ms for clock in task.clocks] == [0, 1000, 3000]
-    assert [clock.has_new_data for clock in task.clocks] == [True, True, False]
+    # The clocks are those of the judged version and of the versions before it.
+    clocks = [(clock.watermark_ms, clock.has_new_data) for clock in task.clocks]
+    assert clocks == [(0, True), (1000, True), (3000, False)]
 
 
 def test_an_empty_partition_folder_of_a_join_makes_no_task(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     for store in cases.JOIN_STORES:
         shutil.rmtree(root / "state/0/2" / store)
-    tasks = planned(root)
-    assert (0, 2) not in [(task.operator_id, task.partition_id) for task in tasks]
-    assert len(tasks) == 5
+    assert [(task.operator_id, task.partition_id) for task in planned(root)] == [
+        *((0, 0), (0, 1), (1, 0), (1, 1), (1, 2)),
+    ]
 
 
 def test_codec_and_row_checksum_of_each_version(
@@ -90,16 +94,13 @@ def test_watermark_lags_downstream_of_join_or_group_state_since_spark_3_5(
     root = small_checkpoint(tmp_path)
     cases.write_operator(root, 0, "dedupe", "default")
     cases.write_logs(root, [Batch(3000, 4000, 3)], RECORDED_SINCE_3_5, first=3)
-    judged = [s for t in planned(root) for s in t.stores if s.expiry is not None]
-    assert {store.certainty for store in judged} == {Certainty.UNDECIDED}
+    assert planned(root)[-1].stores[0].certainty is Certainty.UNDECIDED
     cases.write_operator(root, 1, name, "default")
-    result = {t.operator_id: (t.stores[0].certainty, t.stores[0].reason) for t in planned(root)}
-    assert result == {
-        0: (Certainty.INFERRED, f"downstream of {name} the watermark lags"),
-        1: (Certainty.PROVEN, ""),
-    }
-    before = {s.reason for t in planned(root, 3) for s in t.stores}
-    assert not any("downstream" in reason for reason in before)
+    downstream, upstream = planned(root)[0].stores[0], planned(root)[-1].stores[0]
+    reason = f"downstream of {name} the watermark lags"
+    assert (downstream.certainty, downstream.reason) == (Certainty.INFERRED, reason)
+    assert (upstream.certainty, upstream.reason) == (Certainty.PROVEN, "")
+    assert "downstream" not in planned(root, 3)[0].stores[0].reason
 
 
 def test_leftovers_of_an_aggregation_are_inferred(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_leftovers_of_an_aggregation_are_inferred(tmp_path: Path) -> None:
     (store,) = planned(root)[-1].stores
     assert store.certainty is Certainty.INFERRED
     assert "complete mode" in store.reason
-    # Of several sources another one may have brought the watermark.
+    # If there are several sources, another source may have brought the watermark.
     cases.write_logs(root, [Batch(3000, 4000, 3)], RECORDED_SINCE_3_5, first=3)
     (store,) = planned(root)[-1].stores
     assert store.certainty is Certainty.INFERRED
@@ -148,9 +149,17 @@ def group_state_store(
     if name is not None:
         cases.write_operator(root, 0, name, "default")
     cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
-    cases.write_store(root / "state/0/0", {at + 1: [] for at in range(len(batches))})
+    cases.write_store(root / "state/0/0", {number: [] for number, _ in enumerate(batches, 1)})
     task = planned(root, version, replace(ALL_LEFTOVERS, timeout_kind=kind))[0]
     return task.stores[0]
+
+
+def write_other_operators(root: Path, names: Sequence[str]) -> None:
+    """Write operators from number 1 on, in addition to the group state of operator 0."""
+    for number, name in enumerate(names, 1):
+        cases.write_operator(root, number, name, "default")
+        cases.write_schema(root / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
+        cases.write_store(root / f"state/{number}/0", {1: []})
 
 
 @pytest.mark.parametrize(
@@ -174,62 +183,61 @@ def test_batch_before_an_idle_batch_follows_processing_time(
     assert store.processing_versions == idle
 
 
-def test_idle_batch_with_two_timer_operators_shows_no_clock(tmp_path: Path) -> None:
-    batches = [Batch(5, 1, 1), Batch(5, 2, 1)]
-    for item in (cases.EXPIRES_AT, cases.GROUP_STATE):
-        root = tmp_path / str(len(item.fields))
-        cases.write_schema(root / "state/1/0", cases.USER, item)
-        cases.write_store(root / "state/1/0", {1: [], 2: []})
-        name = "stateStoreSave" if item is cases.EXPIRES_AT else "flatMapGroupsWithState"
-        cases.write_operator(root, 1, name, "default")
-        store = group_state_store(root, batches, version=2)
-        assert store.processing_versions == ((1,) if item is cases.EXPIRES_AT else ())
-        # One that is not selected has its timers all the same.
-        alone = open_checkpoint(str(root), selection=Selection(operator_id=0))
-        (task,) = plan(alone, 2)
-        assert task.stores[0].processing_versions == store.processing_versions
-    # Nor is it, where nothing says what an operator is.
-    shutil.rmtree(tmp_path / "1/state/1/0/_metadata")
-    shutil.rmtree(tmp_path / "1/state/1/_metadata")
-    (task, _) = planned(tmp_path / "1", 2)
+@pytest.mark.parametrize(
+    ("name", "value", "versions"),
+    [
+        ("stateStoreSave", cases.EXPIRES_AT, (1,)),
+        ("flatMapGroupsWithState", cases.GROUP_STATE, ()),
+    ],
+)
+def test_idle_batch_with_two_timer_operators_shows_no_clock(
+    tmp_path: Path, name: str, value: StructType, versions: tuple[int, ...]
+) -> None:
+    cases.write_schema(tmp_path / "state/1/0", cases.USER, value)
+    cases.write_store(tmp_path / "state/1/0", {1: [], 2: []})
+    cases.write_operator(tmp_path, 1, name, "default")
+    store = group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)], version=2)
+    assert store.processing_versions == versions
+    # An operator that is not selected counts too.
+    (task,) = plan(open_checkpoint(str(tmp_path), selection=Selection(operator_id=0)), 2)
+    assert task.stores[0].processing_versions == versions
+    # An operator of an unknown kind may have timers.
+    shutil.rmtree(tmp_path / "state/1/0/_metadata")
+    shutil.rmtree(tmp_path / "state/1/_metadata")
+    (task, _) = planned(tmp_path, 2)
     assert task.stores[0].processing_versions == ()
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "asks"),
+    ("name", "properties", "versions"),
     [
-        ("transformWithStateExec", "ProcessingTime", True),
-        ("transformWithStateInPandasExec", "ProcessingTime", True),
-        ("transformWithStateExec", "EventTime", False),
-        ("transformWithStateExec", "NoTime", False),
-        ("transformWithStateExec", "", True),
-        ("someNewOperator", "", True),
+        ("transformWithStateExec", {"timeMode": "ProcessingTime"}, ()),
+        ("transformWithStateInPandasExec", {"timeMode": "ProcessingTime"}, ()),
+        ("transformWithStateExec", {"timeMode": "EventTime"}, (1,)),
+        ("transformWithStateExec", {"timeMode": "NoTime"}, (1,)),
+        ("transformWithStateExec", {}, ()),
+        ("someNewOperator", {}, ()),
     ],
 )
 def test_idle_batch_with_an_operator_that_requests_batches(
-    tmp_path: Path, name: str, mode: str, asks: bool
+    tmp_path: Path, name: str, properties: dict[str, str], versions: tuple[int, ...]
 ) -> None:
     group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)], version=2)
     checkpoint = open_checkpoint(str(tmp_path))
     (group,) = checkpoint.query
-    properties = {"timeMode": mode} if mode else {}
-    neighbour = replace(
-        group,
-        name=name,
-        rules={},
-        metadata=replace(group.metadata, properties=properties) if group.metadata else None,
-    )
+    assert group.metadata is not None
+    metadata = replace(group.metadata, properties=properties)
+    neighbour = replace(group, name=name, rules={}, metadata=metadata)
     (task,) = plan(replace(checkpoint, query=(group, neighbour)), 2)
-    assert task.stores[0].processing_versions == (() if asks else (1,))
+    assert task.stores[0].processing_versions == versions
 
 
 def test_idle_batch_with_group_state_without_timers(tmp_path: Path) -> None:
     group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)], version=2)
     checkpoint = open_checkpoint(str(tmp_path))
     (group,) = checkpoint.query
-    without = replace(
-        group, rules={name: replace(rule, expiry=None) for name, rule in group.rules.items()}
-    )
+    (rule,) = group.rules.values()
+    without = replace(group, rules={"default": replace(rule, expiry=None)})
     (task,) = plan(replace(checkpoint, query=(group, without)), 2)
     assert task.stores[0].processing_versions == (1,)
     unread = replace(without, schemas={})
@@ -241,9 +249,8 @@ def test_batches_after_the_judged_batch_are_ignored(tmp_path: Path) -> None:
     batches = [Batch(5, 1, 1), Batch(5, 2, 2), Batch(5, 3, 2)]
     assert group_state_store(tmp_path, batches, version=3).processing_versions == (2,)
     assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
-    for version in (1, 2, 3):
-        (task,) = planned(tmp_path, version)
-        assert [clock.batch_id for clock in task.clocks] == list(range(version))
+    (task,) = planned(tmp_path, 2)
+    assert [clock.batch_id for clock in task.clocks] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -260,10 +267,7 @@ def test_batches_after_the_judged_batch_are_ignored(tmp_path: Path) -> None:
 def test_only_sources_feed_depends_on_upstream_operators(
     tmp_path: Path, above: tuple[str, ...], fed: bool
 ) -> None:
-    for number, name in enumerate(above, 1):
-        cases.write_operator(tmp_path, number, name, "default")
-        cases.write_schema(tmp_path / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
-        cases.write_store(tmp_path / f"state/{number}/0", {1: []})
+    write_other_operators(tmp_path, above)
     assert group_state_store(tmp_path, [Batch(5, 1, 1)]).only_sources_feed is fed
 
 
@@ -310,17 +314,14 @@ RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
 def test_timers_follow_the_query_watermark_if_it_made_a_batch(
     tmp_path: Path, batches: tuple[Batch, ...], neighbour: tuple[str, ...], version: int, sees: bool
 ) -> None:
-    for number, name in enumerate(neighbour, 1):
-        cases.write_operator(tmp_path, number, name, "default")
-        cases.write_schema(tmp_path / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
-        cases.write_store(tmp_path / f"state/{number}/0", {1: []})
+    write_other_operators(tmp_path, neighbour)
     store = group_state_store(tmp_path, batches, version=version)
     # Until Spark 3.4 every operator saw it.
     assert (store.certainty, store.reason) == (Certainty.PROVEN, "")
     cases.write_logs(tmp_path, batches, {SINCE_3_5: "true"})
     result = planned(tmp_path, version)[0].stores[0]
-    expected = (Certainty.PROVEN, "") if sees else (Certainty.UNDECIDED, UNSEEN)
-    assert (result.certainty, result.reason) == expected
+    assert result.certainty is (Certainty.PROVEN if sees else Certainty.UNDECIDED)
+    assert result.reason == ("" if sees else UNSEEN)
     assert ("timers" in result.cross_checks) is sees
 
 

@@ -53,15 +53,21 @@ def test_user_schemas_by_store(tmp_path: Path) -> None:
         (0, JOIN_STORES[0]): (USER, None),
         (1, "default"): (USER, COUNT),
     }
-    for text, words in (
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("user string", "name the store, as in"),
         ("0=user string", f"0:{JOIN_STORES[0]}="),
-    ):
-        with pytest.raises(CheckpointError, match=words):
-            UserSchemas.parse([text], []).of_stores(layout)
-    for text in ("7=user string", "1:other=user string"):
-        with pytest.raises(CheckpointError, match="is no store; there are 0:left"):
-            UserSchemas.parse([text], []).of_stores(layout)
+        ("7=user string", "is no store; there are 0:left"),
+        ("1:other=user string", "is no store; there are 0:left"),
+    ],
+)
+def test_user_schema_of_no_single_store_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    layout = discover(Storage(str(small_checkpoint(tmp_path))), classify)
+    with pytest.raises(CheckpointError, match=message):
+        UserSchemas.parse([text], []).of_stores(layout)
 
 
 def test_user_schema_replaces_only_what_is_given() -> None:
@@ -81,13 +87,11 @@ def test_operator_name_from_user_schemas(tmp_path: Path) -> None:
     (root / "state/1/_metadata/metadata").unlink()
     (root / "state/1/0/_metadata/schema").unlink()
     result = UserSchemas.parse(["1=ts timestamp"], ["1=expiresAtMicros bigint"])
-    operators = {
-        o.operator_id: o for o in open_checkpoint(str(root), user_schemas=result).operators
-    }
-    assert operators[1].name == "dedupeWithinWatermark"
-    assert operators[1].schemas["default"].version == GIVEN
-    assert operators[1].rules["default"].expiry is not None
-    assert operators[0].schemas[JOIN_STORES[0]].version == 2
+    join, dedupe = open_checkpoint(str(root), user_schemas=result).operators
+    assert dedupe.name == "dedupeWithinWatermark"
+    assert dedupe.schemas["default"].version == GIVEN
+    assert dedupe.rules["default"].expiry is not None
+    assert join.schemas[JOIN_STORES[0]].version == 2
 
 
 def test_broken_schema_file_with_a_user_schema_is_no_problem(tmp_path: Path) -> None:

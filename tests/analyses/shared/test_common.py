@@ -1,4 +1,4 @@
-"""What several reports have: the bytes of files, the names of operators."""
+"""Bytes of files and names of operators, as several reports have them."""
 
 from pathlib import Path
 
@@ -12,14 +12,13 @@ def test_file_bytes_by_kind_equal_those_on_disk(tmp_path: Path) -> None:
     path = copy_of("fmgws_snapshots_cleaned", tmp_path)
     (path / "state/0/0/.7.delta.123.tmp").write_bytes(b"12345")
     checkpoint = open_checkpoint(str(path))
-    by_kind = {
-        kind: sum(file.stat().st_size for file in path.glob(f"state/0/[0-9]/[0-9]*.{kind.value}"))
-        for kind in (FileKind.DELTA, FileKind.SNAPSHOT)
-    }
+    deltas = sum(file.stat().st_size for file in path.glob("state/0/[01]/*.delta"))
+    snapshots = sum(file.stat().st_size for file in path.glob("state/0/[01]/*.snapshot"))
     result = file_bytes(checkpoint)
-    assert {kind: result[kind] for kind in by_kind} == by_kind
-    assert sum(result.values()) == sum(by_kind.values()) + 5
-    assert state_file_bytes(checkpoint) == sum(by_kind.values())
+    assert result[FileKind.DELTA] == deltas > 0
+    assert result[FileKind.SNAPSHOT] == snapshots > 0
+    assert sum(result.values()) == deltas + snapshots + 5
+    assert state_file_bytes(checkpoint) == deltas + snapshots
 
 
 def test_operator_names() -> None:

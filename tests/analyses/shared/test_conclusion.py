@@ -1,4 +1,4 @@
-"""Which finding explains most, and what of the state it is about."""
+"""The main finding of a report, and the sentence about its cause."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.encode import row
 KINDS = {kind.id: kind for kind in all_kinds()}
 
 
-def found(kind: str, **options: Any) -> Finding:
-    """A finding about the one store of operator 0, unless said otherwise."""
+def finding(kind: str, **options: Any) -> Finding:
+    """Return a finding about the store of operator 0, unless the options name another store."""
     complete: dict[str, Any] = {"operator_id": 0, "store_name": "default"}
     return Finding(KINDS[kind], Certainty.PROVEN, "evidence", "next", **(complete | options))
 
@@ -44,49 +44,52 @@ def found(kind: str, **options: Any) -> Finding:
 def test_main_finding_is_the_cause_and_not_its_symptom(
     kinds: tuple[str, ...], expected: str | None
 ) -> None:
-    for order in (kinds, kinds[::-1]):
-        finding = main_finding([found(kind) for kind in order], {})
-        assert (None if finding is None else finding.kind.id) == expected
+    findings = [finding(kind) for kind in kinds]
+    first, last = main_finding(findings, {}), main_finding(findings[::-1], {})
+    assert first == last
+    assert (first and first.kind.id) == expected
 
 
 def test_main_finding_of_equal_severity_has_more_bytes() -> None:
-    small, large = found("SS201", operator_id=0), found("SS202", operator_id=1)
+    small, large = finding("SS201", operator_id=0), finding("SS202", operator_id=1)
     assert main_finding([small, large], {small: 10, large: 1000}) is large
     assert main_finding([small, large], {small: 1000, large: 10}) is small
 
 
 def test_never_removed_rows_rank_last_if_the_state_does_not_grow() -> None:
-    meant_to_stay, spelled = found("SS201", severity=Severity.INFO), found("SS223")
+    meant_to_stay, spelled = finding("SS201", severity=Severity.INFO), finding("SS223")
     assert main_finding([meant_to_stay, spelled], {meant_to_stay: 100}) is spelled
-    gathering = found("SS201")
+    gathering = finding("SS201")
     assert main_finding([gathering, spelled], {gathering: 100}) is gathering
 
 
 @pytest.mark.parametrize(("size", "is_named"), [(1000, True), (500, False)])
 def test_small_store_is_not_the_main_finding(size: int, *, is_named: bool) -> None:
-    sample, maximum = found("SS204"), found("SS219", store_name="timers", severity=Severity.INFO)
-    assert main_finding([sample, maximum], {sample: 100, maximum: size}, 1200) is (
-        maximum if is_named else sample
+    sample, maximum = (
+        finding("SS204"),
+        finding("SS219", store_name="timers", severity=Severity.INFO),
     )
+    found = main_finding([sample, maximum], {sample: 100, maximum: size}, 1200)
+    assert (found is maximum) is is_named
     assert main_finding([sample, maximum], {maximum: size}, 1200) is sample
 
 
 def test_stuck_query_ranks_before_state_size_unless_rows_leak() -> None:
-    stuck = found("SS124", operator_id=None, store_name=None, severity=Severity.WARNING)
+    stuck = finding("SS124", operator_id=None, store_name=None, severity=Severity.WARNING)
     inferred = Finding(KINDS["SS205"], Certainty.INFERRED, "evidence", "next", 0, "left")
-    costly = found("SS302", severity=Severity.WARNING)
-    for item in (inferred, costly):
-        assert main_finding([item, stuck], {item: 1000}) is stuck
-    leaking, unreadable = found("SS202", severity=Severity.WARNING), found("SS102")
+    costly = finding("SS302", severity=Severity.WARNING)
+    assert main_finding([inferred, stuck], {inferred: 1000}) is stuck
+    assert main_finding([costly, stuck], {costly: 1000}) is stuck
+    leaking, unreadable = finding("SS202", severity=Severity.WARNING), finding("SS102")
     assert main_finding([stuck, leaking], {}) is leaking
     assert main_finding([stuck, unreadable], {}) is unreadable
-    # As information it is ranked as all others are.
-    noted = found("SS124", operator_id=None, store_name=None, severity=Severity.INFO)
+    # An information about a stuck query is ranked as all other findings are.
+    noted = finding("SS124", operator_id=None, store_name=None, severity=Severity.INFO)
     assert main_finding([noted, costly], {costly: 1000}) is costly
 
 
 def test_cause_in_another_store_is_not_the_main_finding() -> None:
-    here, elsewhere = found("SS204"), found("SS201", operator_id=1)
+    here, elsewhere = finding("SS204"), finding("SS201", operator_id=1)
     assert main_finding([here, elsewhere], {here: 100, elsewhere: 1}) is here
 
 
@@ -122,23 +125,24 @@ def test_key_without_text_is_not_redacted(
 def test_cause_sentence_of_wide_rows_that_are_never_removed(
     store: str, size: int, *, is_named: bool
 ) -> None:
-    never, wide = found("SS201", cause="None goes."), found("SS313", store_name=store, cause="Fat.")
+    never = finding("SS201", cause="None goes.")
+    wide = finding("SS313", store_name=store, cause="Fat.")
     result = cause_sentence([never, wide], never, {never: 100, wide: size}, 100)
     assert result == ("None goes; fat." if is_named else "None goes.")
     assert cause_sentence([never, wide], wide, {never: 100, wide: size}, 100) == "Fat."
 
 
 def test_cause_sentence_names_the_hot_key() -> None:
-    hot, never = found("SS307", cause="One key."), found("SS201", cause="None goes.")
-    side = found("SS205", cause="The side.")
+    hot, never = finding("SS307", cause="One key."), finding("SS201", cause="None goes.")
+    side = finding("SS205", cause="The side.")
     assert cause_sentence([hot, side], side, {}, 100) == "One key; the side."
     assert cause_sentence([hot, never], never, {}, 100) == "None goes; one key."
-    uploads = found("SS310", cause="Whole zips.", store_name=None)
+    uploads = finding("SS310", cause="Whole zips.", store_name=None)
     assert cause_sentence([uploads, never], never, {}, 100) == "None goes; whole zips."
 
 
 def test_upload_finding_ranks_last() -> None:
-    uploads, never = found("SS310", store_name=None), found("SS201", severity=Severity.INFO)
+    uploads, never = finding("SS310", store_name=None), finding("SS201", severity=Severity.INFO)
     assert main_finding([uploads, never], {}, growing=False) is never
     assert main_finding([uploads], {}, growing=False) is uploads
 

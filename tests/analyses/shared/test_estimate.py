@@ -1,4 +1,4 @@
-"""The report of what audits would cost."""
+"""Estimates of requests, bytes and cost of audits."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from inspector.exceptions import CheckpointError, NotACheckpointError
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
 from tests.object_store import serve
+from tests.reports import column, columns
 
 CASE = str(NEWEST / "agg_update" / "checkpoint")
 
@@ -30,7 +31,7 @@ def test_estimate_of_one_checkpoint() -> None:
 def test_estimate_without_price_has_no_cost() -> None:
     report = api.audit(CASE, estimate=True)
     assert report.summary["dollars"] is None
-    assert [row["dollars"] for row in report.primary.rows] == [None]
+    assert column(report.primary.rows, "dollars") == [None]
     assert report.notes[1] == "Without --price no cost is estimated."
 
 
@@ -46,20 +47,20 @@ def test_estimate_reads_no_state_file(tmp_path: Path) -> None:
 def test_estimate_of_many_checkpoints_sums_rows(tmp_path: Path) -> None:
     paths = [CASE, str(NEWEST / "join_left_outer" / "checkpoint"), str(tmp_path)]
     report = estimate_audits(paths, api.Options(), {})
-    rows = list(report.primary.rows)
     assert report.summary["checkpoints"] == 3
-    assert report.summary["files"] == sum(row["files"] for row in rows)
-    assert [row["checkpoint"] for row in rows] == paths[:2]
-    assert [problem.path for problem in report.problems] == [str(tmp_path)]
+    assert report.summary["files"] == 192
+    assert columns(report.primary.rows, "checkpoint", "files") == [(paths[0], 86), (paths[1], 106)]
+    (problem,) = report.problems
+    assert problem.path == str(tmp_path)
     assert not report.complete
 
 
 def test_estimate_lists_each_folder_once(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        shutil.copytree(CASE, tmp_path / "all" / name)
+    shutil.copytree(CASE, tmp_path / "all" / "a")
+    shutil.copytree(CASE, tmp_path / "all" / "b")
     requests = serve(tmp_path)
     summary = estimate_audits(["objects://all"], api.Options(), {}, recursive=True).summary
-    # The folder in which both lie; the root of each by the search, and all below it.
+    # The search lists the common folder and each root; then all below each root is one listing.
     assert dict(requests.kinds) == {"LIST": 1 + 2 * 2}
     requests.kinds.clear()
     assert len(list(api.audit_many("objects://all", recursive=True))) == 2

@@ -1,9 +1,9 @@
-"""Many checkpoints by one analysis."""
+"""Runs of one analysis for many checkpoints."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -82,15 +82,13 @@ def test_failed_run_is_an_outcome(tmp_path: Path) -> None:
 
     lost = Found("/lost", PermissionError("no"))
     places = [Found(PATHS[0]), lost, Found(PATHS[1]), Found(str(tmp_path)), Found(PATHS[2])]
-    outcomes = {o.path: o for o in run_all(iter(places), Options(), make)}
-    assert {path: type(o.error) for path, o in outcomes.items()} == {
-        PATHS[0]: type(None),
-        "/lost": PermissionError,
-        PATHS[1]: ZeroDivisionError,
-        str(tmp_path): NotACheckpointError,
-        PATHS[2]: type(None),
-    }
-    assert outcomes[PATHS[2]].result == 10
+    outcomes = {outcome.path: outcome for outcome in run_all(iter(places), Options(), make)}
+    assert len(outcomes) == 5
+    assert isinstance(outcomes["/lost"].error, PermissionError)
+    assert isinstance(outcomes[PATHS[1]].error, ZeroDivisionError)
+    assert isinstance(outcomes[str(tmp_path)].error, NotACheckpointError)
+    assert (outcomes[PATHS[0]].error, outcomes[PATHS[0]].result) == (None, 10)
+    assert (outcomes[PATHS[2]].error, outcomes[PATHS[2]].result) == (None, 10)
 
 
 def test_interrupt_ends_all_runs() -> None:
@@ -101,7 +99,8 @@ def test_interrupt_ends_all_runs() -> None:
         list(run_all(map(Found, PATHS), Options(), make))
 
 
-def test_fleet_progress_counts_checkpoints() -> None:
+def measures_of(places: Iterable[Found], at_once: int) -> list[Measure]:
+    """Run an analysis, and return the progress after each checkpoint."""
     measures: list[Callable[[], Measure]] = []
 
     def watch(measure: Callable[[], Measure]) -> AbstractContextManager[None]:
@@ -109,13 +108,25 @@ def test_fleet_progress_counts_checkpoints() -> None:
         return nullcontext()
 
     options = Options(engine=EngineOptions(LOCAL, watch=watch))
-    listed = run_all([*map(Found, PATHS)], options, lambda run: run.version, at_once=1)
-    seen = [measures[0]() for _ in listed]
-    assert seen == [Measure(done, 4, CHECKPOINTS) for done in (1, 2, 3, 4)]
-    # Of an iterator the number is unknown until it ends, which it does after the last was taken:
-    # one at a time all are done by then, with room for five all are under way.
-    for at_once, total in ((1, 0), (5, 4)):
-        result = run_all(map(Found, PATHS), options, lambda run: run.version, at_once=at_once)
-        seen = [measures[-1]() for _ in result]
-        assert [measure.total for measure in seen] == [total] * 4
-        assert seen[-1].done == 4
+    outcomes = run_all(places, options, lambda run: run.version, at_once=at_once)
+    return [measures[0]() for _ in outcomes]
+
+
+def test_fleet_progress_counts_checkpoints() -> None:
+    assert measures_of([*map(Found, PATHS)], 1) == [
+        Measure(1, 4, CHECKPOINTS),
+        Measure(2, 4, CHECKPOINTS),
+        Measure(3, 4, CHECKPOINTS),
+        Measure(4, 4, CHECKPOINTS),
+    ]
+
+
+@pytest.mark.parametrize(("at_once", "total"), [(1, 0), (5, 4)])
+def test_fleet_progress_of_an_iterator(at_once: int, total: int) -> None:
+    """The total is unknown until the iterator has ended: with 5 at once, before the first result.
+
+    One at a time, all checkpoints but the last are done by then.
+    """
+    measures = measures_of(map(Found, PATHS), at_once)
+    assert [measure.total for measure in measures] == [total] * 4
+    assert measures[-1].done == 4

@@ -1,4 +1,4 @@
-"""What an audit is held against, as tables of its report."""
+"""Gates and baselines of an audit, as tables of its report."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from inspector.findings.metrics import Passed
 from inspector.render.gating import AuditCriteria, wrong_options
 from inspector.render.renderers import render
 from tests.cli.support import checkpoint_of
+from tests.reports import table_names
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
 
@@ -25,7 +26,7 @@ def test_gates_and_baseline_through_the_api(tmp_path: Path) -> None:
         ("leftovers.ratio", Passed.PASSED),
     ]
     assert report.fails
-    assert [table.name for table in report.tables][:3] == ["findings", "gates", "sizes"]
+    assert table_names(report)[:3] == ["findings", "gates", "sizes"]
     old = tmp_path / "old.json"
     old.write_text("".join(render(api.audit(LEAK), "json")))
     same = api.audit(LEAK, baseline=str(old))

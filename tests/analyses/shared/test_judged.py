@@ -1,4 +1,4 @@
-"""What every report has: its head, and how much of the checkpoint was read."""
+"""Head and part of every report: its version, clocks, and how much of the checkpoint was read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.render.report_data import Part
 from tests.cli.support import OF_STATE, checkpoint_of, copy_of, run
+from tests.reports import finding_ids
 
 JOIN = checkpoint_of("join_left_outer")
-FILES = ("*.delta", "*.snapshot")
 
 
 def part_of(path: Path, **options: object) -> Part | None:
@@ -22,13 +22,8 @@ def part_of(path: Path, **options: object) -> Part | None:
 
 
 def bytes_in(*folders: Path) -> int:
-    """What lies there in deltas and snapshots."""
-    return sum(
-        file.stat().st_size
-        for folder in folders
-        for pattern in FILES
-        for file in folder.rglob(pattern)
-    )
+    """Return the bytes of the deltas; these fixtures have no snapshots."""
+    return sum(file.stat().st_size for folder in folders for file in folder.rglob("*.delta"))
 
 
 def test_whole_checkpoint_is_no_part() -> None:
@@ -54,8 +49,8 @@ def test_part_of_a_store() -> None:
     part = part_of(JOIN, store_name="left-keyToNumValues")
     assert part is not None
     assert (part.stores, part.of_stores, part.partitions, part.of_partitions) == (1, 4, 2, 2)
-    folders = [JOIN / "state/0" / str(n) / "left-keyToNumValues" for n in (0, 1)]
-    assert part.file_bytes == bytes_in(*folders)
+    name = "left-keyToNumValues"
+    assert part.file_bytes == bytes_in(JOIN / "state/0/0" / name, JOIN / "state/0/1" / name)
 
 
 def test_part_of_an_operator() -> None:
@@ -76,23 +71,21 @@ def test_part_of_a_file_names_its_version() -> None:
     assert "at state version 7 (batch 6) of the file named" in " ".join(outcome.out.split())
 
 
-def test_part_note_of_csv_and_ndjson() -> None:
+@pytest.mark.parametrize("output", ["ndjson", "csv"])
+def test_part_note_of_csv_and_ndjson(output: str) -> None:
     path = checkpoint_of("fmgws_event_ignore") / "state/0/1"
-    for output in ("ndjson", "csv"):
-        assert run("sizes", path, "-o", output).err.startswith("note: This is a part of the check")
-        assert run("sizes", path, "-o", output, "-q").err == ""
+    assert run("sizes", path, "-o", output).err.startswith("note: This is a part of the check")
+    assert run("sizes", path, "-o", output, "-q").err == ""
 
 
 @pytest.mark.parametrize("command", OF_STATE)
 def test_every_command_reports_its_part(command: str) -> None:
     path = checkpoint_of("fmgws_event_ignore")
-    for arguments in ((path / "state/0/1",), (path, "--operator", "0", "--partition", "1")):
-        outcome = run(command, *arguments)
-        assert outcome.out.splitlines()[0].startswith(
-            "This is a part of the checkpoint: partition 1 of operator 0. It has 1 of 2 partitions"
-        )
-        part = run(command, *arguments, "-o", "json").json["part"]
-        assert (part["operator_id"], part["partition_id"], part["of_partitions"]) == (0, 1, 2)
+    assert run(command, path / "state/0/1").out.startswith(
+        "This is a part of the checkpoint: partition 1 of operator 0. It has 1 of 2 partitions"
+    )
+    part = run(command, path, "--operator", "0", "--partition", "1", "-o", "json").json["part"]
+    assert (part["operator_id"], part["partition_id"], part["of_partitions"]) == (0, 1, 2)
     assert run(command, path, "-o", "json").json["part"] is None
 
 
@@ -140,14 +133,17 @@ def test_leftover_findings_follow_user_thresholds(
 ) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     report = api.leftovers(path, api.Options(**chosen))  # type: ignore[arg-type]
-    ids = {finding.kind.id for finding in report.findings}
-    assert "SS203" in ids
-    fromkeys = dict.fromkeys(ids, 10**6)
-    lenient = api.leftovers(path, api.Options(**chosen, thresholds=fromkeys))  # type: ignore[arg-type]
+    assert finding_ids(report) == ["SS203", "SS201"]
+    thresholds = {"SS203": 10**6, "SS201": 10**6}
+    lenient = api.leftovers(path, api.Options(**chosen, thresholds=thresholds))  # type: ignore[arg-type]
     assert lenient.findings == ()
-    arguments = ["--fail-on", "info", *(f"--threshold={name}=1000000" for name in ids)]
-    arguments += [f"--key={chosen['key']}"] if chosen else []
-    assert run("leftovers", path, *arguments).code == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["--key", LEAKED["key"]]])
+def test_leftovers_command_follows_user_thresholds(arguments: list[str]) -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    lenient = ["--fail-on", "info", "--threshold=SS203=1000000", "--threshold=SS201=1000000"]
+    assert run("leftovers", path, *lenient, *arguments).code == 0
 
 
 @pytest.mark.parametrize("chosen", [{}, LEAKED])

@@ -1,9 +1,10 @@
-"""Leftovers by key and by value, against the whole list and the live rows."""
+"""Leftovers filtered by key and by value."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from inspector import api
@@ -11,10 +12,10 @@ from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.run import Run
 from tests.cli.support import checkpoint_of
+from tests.reports import column, rows_of_table
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
 WHOLE = list(api.leftovers(LEAK).primary.rows)
-USER = 28  # of once-010
 
 
 def found(**options: Any) -> list[Any]:
@@ -22,40 +23,36 @@ def found(**options: Any) -> list[Any]:
 
 
 def test_leftover_by_every_form_of_its_key() -> None:
-    item = WHOLE[USER]
-    hashed = list(api.leftovers(LEAK, api.Options(redact=api.Redact.HASH)).primary.rows)[USER]
-    user = item["key"]["value"]
-    for key in (
-        f"value={user}",
-        f'{{"value": "{user}"}}',
-        f"hex:{item['key_hex']}",
-        item["key_hex"],
-        hashed["key"],
-    ):
-        assert found(key=key) == [item], key
-    assert found(where=(f"value={user}",)) == [item]
+    (item,) = found(key="value=once-010")
+    assert item in WHOLE
+    assert item["key"] == {"value": "once-010"}
+    (hashed,) = found(key="value=once-010", redact=api.Redact.HASH)
+    assert found(key='{"value": "once-010"}') == [item]
+    assert found(key=f"hex:{item['key_hex']}") == [item]
+    assert found(key=item["key_hex"]) == [item]
+    assert found(key=hashed["key"]) == [item]
+    assert found(where=("value=once-010",)) == [item]
 
 
 def test_leftovers_filtered_by_value() -> None:
-    live = {
-        row["key"]["value"]: row["value"]["groupState"]["lastSeenMs"]
-        for row in api.rows(LEAK).primary.rows
-    }
-    middle = sorted(live[row["key"]["value"]] for row in WHOLE)[len(WHOLE) // 2]
-    expected = [row for row in WHOLE if live[row["key"]["value"]] > middle]
-    assert 0 < len(expected) < len(WHOLE)
-    assert found(where=(f"value.groupState.lastSeenMs>{middle}",)) == expected
-    pair = (f"value.groupState.lastSeenMs>{middle}", "key.value>once-05")
-    assert found(where=pair) == [row for row in expected if row["key"]["value"] > "once-05"]
+    """The live row of once-048 has the value 1704067261000; the keys up to once-055 follow."""
+    newer = "value.groupState.lastSeenMs>1704067261000"
+    assert column(found(where=(newer,)), "key") == [
+        *({"value": "once-052"}, {"value": "once-053"}, {"value": "once-054"}),
+        *({"value": "once-055"}, {"value": "once-049"}, {"value": "once-050"}),
+        {"value": "once-051"},
+    ]
+    assert column(found(where=(newer, "key.value>once-053")), "key") == [
+        *({"value": "once-054"}, {"value": "once-055"}),
+    ]
 
 
 def test_summary_counts_matching_and_all_leftovers() -> None:
     report = api.leftovers(LEAK, api.Options(where=("value>=once-01",)), limit=2)
-    number = sum(row["key"]["value"] >= "once-01" for row in WHOLE)
-    assert report.summary["leftovers"] == number
-    assert report.summary["all_leftovers"] == len(WHOLE)
+    assert report.summary["leftovers"] == 46
+    assert report.summary["all_leftovers"] == 68
     assert len(list(report.primary.rows)) == 2
-    assert f"2 of {number} listed" in report.primary.title
+    assert "2 of 46 listed" in report.primary.title
     nothing = api.leftovers(LEAK, api.Options(key="value=nobody"))
     assert list(nothing.primary.rows) == []
     assert nothing.primary.empty == "none of the 68 leftovers is such a key"
@@ -63,24 +60,17 @@ def test_summary_counts_matching_and_all_leftovers() -> None:
 
 def test_undecided_keys_are_filtered_too() -> None:
     path = str(checkpoint_of("fmgws_snapshots_cleaned"))
-    tables = {table.name: list(table.rows) for table in api.leftovers(path).tables}
-    item = tables["undecided_keys"][0]
+    item = rows_of_table(api.leftovers(path), "undecided_keys")[0]
     report = api.leftovers(path, api.Options(key=item["key_hex"]))
-    assert [row for t in report.tables if t.name == "undecided_keys" for row in t.rows] == [item]
+    assert rows_of_table(report, "undecided_keys") == [item]
 
 
 def test_leftovers_table_is_filtered_alike() -> None:
     options = api.Options(where=("value.groupState.visits>=1",), key="value=once-010")
     plan = plan_table(LEAK, "leftovers", options, TableOptions())
-    rows = [
-        row
-        for batch in Run.start(plan.run, None).stream(
-            plan.function, [item.spec for item in plan.work]
-        )
-        for row in batch.to_pylist()
-    ]
-    (expected,) = found(key="value=once-010")
-    assert [row["key_hex"] for row in rows] == [expected["key_hex"]]
+    batches = Run.start(plan.run, None).stream(plan.function, [item.spec for item in plan.work])
+    rows = pa.Table.from_batches(batches, plan.schema).to_pylist()
+    assert column(rows, "key_hex") == column(found(key="value=once-010"), "key_hex")
     with pytest.raises(api.CheckpointError, match="has no keys"):
         plan_table(LEAK, "versions", api.Options(key="value=a"), TableOptions())
 

@@ -1,4 +1,4 @@
-"""What RocksDB may keep outside of the heap, by the confs of its memory."""
+"""Memory of RocksDB outside of the heap, by its confs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from inspector import api
 from inspector.analyses.memory import PREFIX, RocksDbMemory
 from inspector.exceptions import CheckpointError
 from tests.cli.support import checkpoint_of, run
+from tests.reports import columns, rows_of_table
 
 MB = 1 << 20
 SESSIONS = str(checkpoint_of("rocksdb_session_window"))
 
 
 def kept(**options: Any) -> dict[str, tuple[int | None, int | None]]:
-    """What is kept -> its most bytes, and the stores that have as much."""
+    """Return the largest number of bytes, and the number of stores, of each part of the memory."""
     table = api.memory(SESSIONS, **options).tables[1]
     return {row["kept"]: (row["most_bytes"], row["stores"]) for row in table.rows}
 
@@ -77,6 +78,5 @@ def test_rocksdb_memory_sentence() -> None:
 
 def test_what_if_of_heap_state_uses_rocksdb_confs() -> None:
     report = api.memory(str(checkpoint_of("agg_append")), rocksdb_confs={"writeBufferSizeMB": "1"})
-    (what_ifs,) = (table for table in report.tables if table.name == "what_ifs")
-    (how,) = (row["how"] for row in what_ifs.rows if row["change"] == "RocksDB state store")
-    assert "up to 10.0 MiB for each of 2 stores" in how
+    changes = dict(columns(rows_of_table(report, "what_ifs"), "change", "how"))
+    assert "up to 10.0 MiB for each of 2 stores" in changes["RocksDB state store"]

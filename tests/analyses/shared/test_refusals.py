@@ -1,8 +1,8 @@
-"""What a storage refuses is neither missing nor damaged, and is said once."""
+"""Files that the storage refuses are neither missing nor damaged, and are reported once."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 from unittest import mock
 
 import pytest
@@ -14,22 +14,21 @@ from inspector.checkpoint.trees import Entry
 from inspector.model import Problem, StoreId
 from tests.cli.support import checkpoint_of
 from tests.faults import before_each_read
+from tests.reports import damage_ids, slugs
 
 STORE, OTHER = StoreId(0, "default", 0), StoreId(0, "default", 1)
 EXPIRED = "An error occurred (ExpiredToken) when calling the {} operation: The token has expired"
 
 
 def test_denials_with_one_reason_are_one_problem() -> None:
-    denied = [
-        Problem("denied", EXPIRED.format("GetObject"), f"/c/{n}.delta", None, STORE, n)
-        for n in range(3)
-    ]
+    first = Problem("denied", EXPIRED.format("GetObject"), "/c/0.delta", None, STORE, 0)
+    others = [replace(first, path="/c/1.delta"), replace(first, path="/c/2.delta")]
     listing = Problem("denied", EXPIRED.format("ListObjectsV2"), "/c/1", None, OTHER)
     cut = Problem("truncated", "got 3 bytes", "/c/9.delta", 3, STORE, 9)
-    (first, second) = fold_problems([*denied, cut, listing, cut])
-    assert first.path == "/c/0.delta"
-    assert first.message.endswith("(and so refused for 3 other files and folders)")
-    assert (first.store, first.version) == (None, None)
+    (denied, second) = fold_problems([first, *others, cut, listing, cut])
+    assert denied.path == "/c/0.delta"
+    assert denied.message.endswith("(and so refused for 3 other files and folders)")
+    assert (denied.store, denied.version) == (None, None)
     assert second == cut
 
 
@@ -42,10 +41,6 @@ def test_denials_with_other_reasons_stay_separate() -> None:
     assert fold_problems(problems) == tuple(problems)
 
 
-def ids(report: Any) -> set[str]:
-    return {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"}
-
-
 def test_denied_partition_is_not_missing() -> None:
     listing = Storage._listing
 
@@ -56,8 +51,8 @@ def test_denied_partition_is_not_missing() -> None:
 
     with mock.patch.object(Storage, "_listing", denied):
         report = api.audit(str(checkpoint_of("agg_update")))
-    assert ids(report) == {"SS116"}
-    assert [problem.slug for problem in report.problems] == ["denied"]
+    assert damage_ids(report) == {"SS116"}
+    assert slugs(report.problems) == ["denied"]
 
 
 @pytest.mark.parametrize("case", ["agg_update", "join_left_outer"])
@@ -76,7 +71,7 @@ def test_expired_credentials_are_one_problem(case: str, error: OSError, id_: str
 
     with before_each_read(act):
         report = api.audit(str(checkpoint_of(case)))
-    assert ids(report) == {id_}
+    assert damage_ids(report) == {id_}
     assert len(report.problems) == 1
     (finding,) = report.findings
     assert "backup" not in finding.next_step

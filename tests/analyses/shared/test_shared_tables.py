@@ -1,15 +1,15 @@
-"""Table files that snapshots share, as ``files`` shows them."""
+"""SST files that snapshots of RocksDB share, as ``files`` shows them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from inspector import api
 from inspector.analyses.files import NOT_HERE, files
 from inspector.analyses.shared.run import Run
-from inspector.render.report import Report
 from tests.cli.support import checkpoint_of, copy_of
+from tests.reports import column, columns, rows_of_table, table_names
 
 if TYPE_CHECKING:
     from inspector.engines.engine import Engine
@@ -17,27 +17,22 @@ if TYPE_CHECKING:
 CASE = "rocksdb_tws_event"
 
 
-def tables(report: Report) -> dict[str, list[Any]]:
-    return {table.name: list(table.rows) for table in report.tables}
-
-
 def test_snapshot_table_of_each_partition() -> None:
     report = api.files(str(checkpoint_of(CASE)))
-    rows = tables(report)["snapshots"]
-    assert [row["partition_id"] for row in rows] == [0, 1]
-    for row in rows:
-        assert (row["version"], row["tables"], row["missing_tables"]) == (1, 1, 0)
-        assert row["new_tables"] is row["new_bytes"] is None
-        assert row["entries"] == row["live_rows"]
-        assert row["entries_per_row"] == 1
-        assert row["entry_bytes"] > row["entries"] * 8
+    rows = rows_of_table(report, "snapshots")
+    names = ("partition_id", "version", "tables", "missing_tables", "new_tables", "new_bytes")
+    assert columns(rows, *names) == [(0, 1, 1, 0, None, None), (1, 1, 1, 0, None, None)]
+    assert columns(rows, "entries", "live_rows", "entries_per_row", "entry_bytes") == [
+        (20, 20, 1, 1719),
+        (25, 25, 1, 2337),
+    ]
     assert (report.summary["orphan_tables"], report.summary["orphan_table_bytes"]) == (0, 0)
-    assert report.summary["table_bytes"] == sum(row["table_bytes"] for row in rows)
+    assert report.summary["table_bytes"] == sum(column(rows, "table_bytes"))
 
 
 def test_no_snapshot_table_without_shared_files() -> None:
     report = api.files(str(checkpoint_of("agg_update")))
-    assert "snapshots" not in tables(report)
+    assert "snapshots" not in table_names(report)
     assert "orphan_tables" not in report.summary
 
 
@@ -51,7 +46,7 @@ def test_footnote_if_spark_reads_the_files() -> None:
     run = Run.start(str(checkpoint_of(CASE)), None)
     run.engine = cast("Engine", ByExecutors())
     report = files(run)
-    assert "snapshots" not in tables(report)
+    assert "snapshots" not in table_names(report)
     assert list(report.footnotes) == [NOT_HERE]
     assert list(report.problems) == list(run.listed)
 
@@ -62,13 +57,13 @@ def test_orphaned_and_missing_sst_files(tmp_path: Path) -> None:
     size = table.stat().st_size
     table.rename(table.with_name("000099-left-over.sst"))
     report = api.files(str(path))
-    left, right = tables(report)["snapshots"]
+    left, right = rows_of_table(report, "snapshots")
     assert (left["missing_tables"], left["entries"], left["entries_per_row"]) == (1, None, None)
     assert left["table_bytes"] == size
     assert right["missing_tables"] == 0
     assert (report.summary["orphan_tables"], report.summary["orphan_table_bytes"]) == (1, size)
-    siblings = {row["partition_id"]: row["orphans"] for row in tables(report)["other_files"]}
-    assert siblings == {0: 1, 1: 0}
+    siblings = rows_of_table(report, "other_files")
+    assert columns(siblings, "partition_id", "orphans") == [(0, 1), (1, 0)]
 
 
 def test_unreadable_snapshot_is_a_problem(tmp_path: Path) -> None:
@@ -76,6 +71,7 @@ def test_unreadable_snapshot_is_a_problem(tmp_path: Path) -> None:
     snapshot = path / "state/0/0/1.zip"
     snapshot.write_bytes(snapshot.read_bytes()[:100])
     report = api.files(str(path))
-    assert len(tables(report)["snapshots"]) == 1
+    assert len(rows_of_table(report, "snapshots")) == 1
     assert report.summary["orphan_tables"] is None
-    assert [(problem.path, problem.version) for problem in report.problems] == [(str(snapshot), 1)]
+    (problem,) = report.problems
+    assert (problem.path, problem.version) == (str(snapshot), 1)

@@ -1,4 +1,4 @@
-"""Executors that hold a state: tables and sentences, of loads made by hand."""
+"""Executors that hold a state: tables and sentences for given loads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ USUAL, MOST = [GIB] * 40, [3 * GIB // 2] * 40
 
 
 def sizing(usual: list[int] = USUAL, maximum: list[int] = MOST, **options: Any) -> Sizing:
-    """Of partitions whose heaps do not depend on the executor's."""
+    """Return the sizing of partitions whose heap sizes do not depend on the executor."""
     return Sizing(lambda _: Load(usual, maximum), usual, maximum, MemoryOptions(**options))
 
 
 def shapes(result: Sizing) -> dict[int, Any]:
-    """Heap in GiB -> executors."""
+    """Return the number of executors by the size of their heap in GiB."""
     (table,) = result.tables()
     return {row["executor_heap_bytes"] // GIB: row["executors"] for row in table.rows}
 

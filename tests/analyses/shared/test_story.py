@@ -1,6 +1,8 @@
-"""The story of a key or of a class."""
+"""The story of a key or of a class of leftovers, as ``leftovers --explain`` shows it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from inspector.exceptions import CheckpointError
 from inspector.model import BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
 from tests.fixture_folder import NEWEST
+from tests.reports import column, columns
 
 
 @pytest.mark.parametrize(
@@ -28,28 +31,29 @@ def test_event_time_of_a_decoded_row(value: object, millis: int | None) -> None:
     assert _field_ms({"key": None}, field) is None
 
 
-def story(case: str, subject: str) -> list[dict[str, object]]:
-    return [
-        dict(row)
-        for row in api.leftovers(str(NEWEST / case / "checkpoint"), explain=subject).primary.rows
-    ]
+def story(case: str, subject: str) -> list[Any]:
+    """Return the rows of the story of a key or class."""
+    return list(api.leftovers(str(NEWEST / case / "checkpoint"), explain=subject).primary.rows)
 
 
 def test_story_of_a_key_from_insert_to_verdict() -> None:
     rows = story("fmgws_event_ignore", "value=once-000")
-    assert [(row["batch_id"], row["event"]) for row in rows] == [
-        (0, "insert"),
-        (4, "update"),
-        (12, "judged"),
+    assert columns(rows, "batch_id", "event", "what") == [
+        (0, "insert", "a call for new data made the key with timeout 2024-01-01T00:00:21.000Z"),
+        (
+            4,
+            "update",
+            "its timeout lay 8 s before the watermark and its record behind those of new data: it "
+            "fired and wrote the key with no timeout",
+        ),
+        (12, "judged", "kept_without_timeout, proven"),
     ]
-    assert "it fired and wrote the key with no timeout" in str(rows[1]["what"])
-    assert rows[2]["what"] == "kept_without_timeout, proven"
 
 
 def test_story_of_an_ignored_timeout() -> None:
     rows = story("pandas_event_ignore", '{"user": "once-000"}')
-    fires = [row["batch_id"] for row in rows if "it fires again" in str(row["what"])]
-    assert fires == list(range(4, 13))
+    again = [row for row in rows if "it fires again" in row["what"]]
+    assert column(again, "batch_id") == [4, 5, 6, 7, 8, 9, 10, 11, 12]
 
 
 def test_story_of_a_removed_key() -> None:
@@ -59,17 +63,20 @@ def test_story_of_a_removed_key() -> None:
 
 
 def test_story_of_a_row_that_the_watermark_passed() -> None:
-    rows = story("agg_complete", "user=user-018")
-    assert any(row["what"] == "the batch's clock covered it, and it stayed" for row in rows)
-    assert any(str(row["what"]).startswith("past_watermark, inferred") for row in rows)
+    inserted, stayed, judged, *_ = story("agg_complete", "user=user-018")
+    assert (inserted["event"], inserted["batch_id"]) == ("insert", 0)
+    assert stayed["what"] == "the batch's clock covered it, and it stayed"
+    assert judged["what"].startswith("past_watermark, inferred: the output mode is not")
 
 
 def test_story_of_a_leftover_class_by_batch() -> None:
     rows = story("fmgws_event_ignore", "kept_without_timeout")
-    assert sum(int(str(row["keys"])) for row in rows) == 68
-    assert [row["new_data"] for row in rows[:2]] == [True, False]
-    assert {row["operator_name"] for row in rows} == {"flatMapGroupsWithState"}
-    assert "no new data" in str(rows[1]["what"])
+    assert columns(rows, "batch_id", "keys", "new_data") == [
+        *((4, 8, True), (5, 9, False), (7, 9, True), (8, 9, False), (10, 9, True)),
+        *((11, 9, True), (12, 15, False)),
+    ]
+    assert set(column(rows, "operator_name")) == {"flatMapGroupsWithState"}
+    assert "no new data" in rows[1]["what"]
     assert story("fmgws_event_ignore", "rearmed") == []
 
 
@@ -78,35 +85,38 @@ def test_story_of_an_impossible_key_is_an_error() -> None:
         story("fmgws_event_ignore", "nothing=x")
 
 
+def narrator_of(*, may_have_changed: bool) -> Narrator:
+    """Return the narrator of a key with timeouts by event time."""
+    rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
+    return Narrator(None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: may_have_changed, True)
+
+
+def update(narrator: Narrator, batch: int, timeout_ms: int | None) -> str:
+    """Tell the narrator of an update by a batch, and return its text."""
+    clock = BatchClock(BatchId(batch), batch * 60_000, batch * 20_000)
+    event = {"event": "update", "timeout_ms": timeout_ms, "version": batch + 1}
+    return narrator.event(event, clock, narrator.threshold(batch + 1, clock))
+
+
 @pytest.mark.parametrize(("may_have_changed", "sure"), [(True, False), (False, True)])
 def test_story_is_undecided_if_a_restart_may_have_changed_the_clock(
     may_have_changed: bool, sure: bool
 ) -> None:
-    # Set for second 50. Second 40 of event time has come, and minute 2 of processing time: who
-    # restarted the query with the other timeout had this one fire (seen on Spark 4.3).
-    rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
-    narrator = Narrator(
-        None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: may_have_changed, True
-    )
-    texts = [
-        narrator.event(
-            {"event": "update", "timeout_ms": timeout_ms, "version": batch + 1},
-            clock := BatchClock(BatchId(batch), batch * 60_000, batch * 20_000),
-            narrator.threshold(batch + 1, clock),
-        )
-        for batch, timeout_ms in ((1, 50_000), (2, None))
-    ]
-    assert ("which clock" in texts[1], "before its timeout" in texts[1]) == (not sure, sure)
+    """The timeout is second 50; batch 2 is at second 40 of event time and at minute 2 of clocks.
+
+    On Spark 4.3 the timeout fired in a query that was restarted with the other timeout kind.
+    """
+    narrator = narrator_of(may_have_changed=may_have_changed)
+    update(narrator, 1, 50_000)
+    text = update(narrator, 2, None)
+    assert ("which clock" in text, "before its timeout" in text) == (not sure, sure)
     assert narrator.verdict.startswith("no leftover" if sure else "not known")
 
 
 def test_story_after_a_write_by_a_tool() -> None:
-    rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
-    narrator = Narrator(None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: True, True)
-    for batch, timeout_ms in ((1, 50_000), (2, None)):
-        clock = BatchClock(BatchId(batch), batch * 60_000, batch * 20_000)
-        event = {"event": "update", "timeout_ms": timeout_ms, "version": batch + 1}
-        narrator.event(event, clock, narrator.threshold(batch + 1, clock))
+    narrator = narrator_of(may_have_changed=True)
+    update(narrator, 1, 50_000)
+    update(narrator, 2, None)
     assert narrator.verdict.startswith("not known")
     by_tool = BatchClock(BatchId(3), 180_000, 60_000, edited=True)
     written = {"event": "update", "timeout_ms": None, "version": 4}

@@ -1,4 +1,4 @@
-"""Keys and values decoded by their store's schemas."""
+"""Keys and values decoded by the schemas of their store."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from inspector.model import Problem, Redact, StoreId, StoreName
 from inspector.schemas import ROWS, batch_of
 from tests import cases
 from tests.cases import small_checkpoint
+from tests.reports import slugs
 
 PLACE = StoreName(1, "default")
 
@@ -41,14 +42,15 @@ def test_row_chunks_without_problem_rows() -> None:
     store = StoreId(0, "default", 1)
     problems = [Problem("missing-version", "told by the listing", store=store)]
     assert [len(chunk) for chunk in row_chunks(batches, problems)] == [CHUNK, 1]
-    assert [problem.slug for problem in problems] == ["missing-version", "bad-frame"]
+    assert slugs(problems) == ["missing-version", "bad-frame"]
 
 
 def test_listed_problems_are_not_added_again() -> None:
     stores = StoreId(0, "default", 1), StoreId(0, "default", 2)
     listed = [Problem("missing-version", "cannot be restored", "p/1", store=stores[0])]
     problems = list(listed)
-    again, elsewhere = (Problem("missing-version", "no delta", store=store) for store in stores)
+    again = Problem("missing-version", "no delta", store=stores[0])
+    elsewhere = Problem("missing-version", "no delta", store=stores[1])
     of_file = Problem("missing-version", "no delta", "2.delta", store=stores[0])
     add_problems([again, elsewhere, of_file, elsewhere], problems)
     assert problems == [*listed, elsewhere, of_file]
