@@ -1,8 +1,10 @@
-"""When live rows were last put."""
+"""Versions and event times of the last puts of live rows."""
 
 from __future__ import annotations
 
 from collections import Counter
+
+import pytest
 
 from inspector.facts.ages import AHEAD, BEFORE, Ages, RowsBehind, clock_range_ms, measure_ages
 from tests import cases
@@ -15,19 +17,15 @@ ONE, TWO = cases.micros(1_500_001), cases.micros(9_000_000)
 def test_live_rows_are_counted_by_version_of_last_put() -> None:
     steps = [Step([(A, ONE), (B, ONE), (C, ONE)]), Step([(B, TWO)]), Step([(C, None)])]
     state, _, _ = replay(steps)
-    assert list(zip(*measure_ages(state), strict=True)) == [
-        (1, 1, len(A) + len(ONE)),
-        (2, 1, len(B) + len(TWO)),
-    ]
+    versions, rows, row_bytes = measure_ages(state)
+    assert (list(versions), list(rows), list(row_bytes)) == ([1, 2], [1, 1], [40, 40])
 
 
 def test_snapshot_rows_count_as_put_before_the_window() -> None:
     steps = [Step([(A, ONE), (B, ONE)], rebase=True), Step([(B, ONE)])]
     state, _, _ = replay(steps, first=7)
-    assert [(version, rows) for version, rows, _ in zip(*measure_ages(state), strict=True)] == [
-        (BEFORE, 1),
-        (8, 1),
-    ]
+    versions, rows, _ = measure_ages(state)
+    assert (list(versions), list(rows)) == ([BEFORE, 8], [1, 1])
 
 
 def test_event_time_range_is_rounded_up_and_skips_null_times() -> None:
@@ -49,20 +47,27 @@ def test_newest_event_time_has_the_version_of_its_put() -> None:
     assert Ages().newest_ms is None
 
 
-def test_rows_behind_the_watermark_are_counted_by_delay() -> None:
+MINUTE = 60_000
+
+
+@pytest.mark.parametrize(
+    ("watermark", "digits"),
+    [
+        (1_000, {AHEAD: 2}),
+        (9_000, {0: 2}),
+        (9_000 + MINUTE, {1: 2}),
+        (9_000 + 2 * MINUTE - 1, {1: 1, 2: 1}),
+        (9_000 + 63 * MINUTE, {6: 2}),
+        (9_000 + 64 * MINUTE, {7: 2}),
+    ],
+)
+def test_rows_behind_the_watermark_are_counted_by_delay(
+    watermark: int, digits: dict[int, int]
+) -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     bare = cases.micros(None)
     state, _, _ = replay([Step([(C, TWO)]), Step([(A, ONE), (B, TWO), (user("d"), bare)])], track)
-    minute = 60_000
-    for watermark, digits in (
-        (1_000, {AHEAD: 2}),
-        (9_000, {0: 2}),
-        (9_000 + minute, {1: 2}),
-        (9_000 + 2 * minute - 1, {1: 1, 2: 1}),
-        (9_000 + 63 * minute, {6: 2}),
-        (9_000 + 64 * minute, {7: 2}),
-    ):
-        assert RowsBehind.observe(state, 1000, watermark) == RowsBehind(Counter(digits))
+    assert RowsBehind.observe(state, 1000, watermark) == RowsBehind(Counter(digits))
 
 
 def test_key_count_includes_keys_of_every_version() -> None:

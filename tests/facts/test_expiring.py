@@ -1,4 +1,4 @@
-"""When live rows expire."""
+"""Expiry times of live rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
-from random import Random
 
 import numpy as np
 import pytest
 
+from inspector.arrays import Int64s
 from inspector.facts.expiring import MOST_BUCKETS, Expiring, Width, expiry_ms
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, RowPart
@@ -20,11 +20,12 @@ from tests.cases import Step, replay, user
 
 MICROS = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "t")
 TIMER = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (0,), 1, False, "timeoutTimestamp")
+TRACK = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
 MOST, LEAST = 2**63 - 1, NO_CLOCK + 1
 
 
 @pytest.mark.parametrize(
-    ("rule", "clock", "messages"),
+    ("rule", "value", "expected"),
     [
         (MICROS, 5_000_000, 5000),
         (MICROS, 5_000_001, 5001),
@@ -39,23 +40,20 @@ MOST, LEAST = 2**63 - 1, NO_CLOCK + 1
     ],
 )
 def test_expiry_ms_is_the_first_clock_that_removes_the_row(
-    rule: ExpiryField, clock: int, messages: int
+    rule: ExpiryField, value: int, expected: int
 ) -> None:
-    (time,) = expiry_ms(np.array([clock], np.int64), rule).tolist()
-    assert time == messages
-    if abs(clock) < 10**15:
-        units = (time - rule.delay_ms) * rule.per_ms
-        before = units - rule.per_ms
-        assert clock <= units if rule.inclusive else clock < units
-        assert clock > before if rule.inclusive else clock >= before
+    assert expiry_ms(np.array([value], np.int64), rule).tolist() == [expected]
 
 
 def observed(now: BatchClock | None) -> Expiring:
-    keys = [user(name) for name in "abcde"]
-    times = (1_000_000, 1_999_000, 61_000_000, None, 70_000_000)
-    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
-    puts = [(key, cases.micros(time)) for key, time in zip(keys, times, strict=True)]
-    state, _, _ = replay([Step(puts), Step([(keys[4], None)])], track)
+    puts = [
+        (user("a"), cases.micros(1_000_000)),
+        (user("b"), cases.micros(1_999_000)),
+        (user("c"), cases.micros(61_000_000)),
+        (user("d"), cases.micros(None)),
+        (user("e"), cases.micros(70_000_000)),
+    ]
+    state, _, _ = replay([Step(puts), Step([(user("e"), None)])], TRACK)
     return Expiring.observe(state, MICROS, now)
 
 
@@ -78,55 +76,52 @@ def test_rows_reached_by_the_watermark_are_due(watermark: int, due: int) -> None
 
 
 def test_rows_that_never_expire_put_in_the_newer_half() -> None:
-    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     steps = [Step([(user(name), cases.micros(None))]) for name in "abcdef"]
-    state, _, _ = replay(steps, track)
+    state, _, _ = replay(steps, TRACK)
     facts = Expiring.observe(state, MICROS, None)
     assert (facts.endless_rows, facts.endless_new) == (6, 3)
 
 
 def test_lasting_rows_were_put_before_the_newer_half() -> None:
-    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     steps = [Step([(user(name), cases.micros(5_000_000))]) for name in "abcdef"]
-    state, _, _ = replay([*steps, Step([(user("a"), cases.micros(9_000_000))])], track)
+    state, _, _ = replay([*steps, Step([(user("a"), cases.micros(9_000_000))])], TRACK)
     assert Expiring.observe(state, MICROS, None).lasting == 3
     assert Expiring.observe(state, MICROS, BatchClock(BatchId(1), 10**9, 5_000)).lasting == 1
 
 
-def test_unset_timer_never_fires() -> None:
-    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+@pytest.mark.parametrize(
+    ("kind", "due"), [(TimeoutKind.EVENT_TIME, 1), (TimeoutKind.PROCESSING_TIME, 0)]
+)
+def test_unset_timer_never_fires(kind: TimeoutKind, due: int) -> None:
     puts = [(user("a"), cases.micros(NO_TIMEOUT)), (user("b"), cases.micros(5000))]
-    state, _, _ = replay([Step(puts)], track)
-    batch = BatchClock(BatchId(0), 5000, 5001)
-    for kind, due in ((TimeoutKind.EVENT_TIME, 1), (TimeoutKind.PROCESSING_TIME, 0)):
-        facts = Expiring.observe(state, TIMER, batch, kind)
-        assert (facts.due_rows, facts.endless_rows) == (due, 1)
-        assert facts.timeout_kind is kind
-        assert facts.merge_key(1) == kind.value
+    state, _, _ = replay([Step(puts)], TRACK)
+    facts = Expiring.observe(state, TIMER, BatchClock(BatchId(0), 5000, 5001), kind)
+    assert (facts.due_rows, facts.endless_rows) == (due, 1)
+    assert facts.timeout_kind is kind
+    assert facts.merge_key(1) == kind.value
 
 
-def of_times(times: list[int]) -> Expiring:
-    return Expiring._of_times(None, np.array(times, np.int64), np.ones(len(times), np.int64))
+def of_times(times: Int64s) -> Expiring:
+    return Expiring._of_times(None, times, np.ones(len(times), np.int64))
 
 
-def test_bucket_width_is_minimal_for_any_split_of_rows() -> None:
-    random = Random(5)
-    for span in (10**6, 10**8, 10**10, 10**13, 2**62):
-        times = [random.randrange(-span, span) for _ in range(6000)]
-        complete = of_times(times)
-        assert len(complete.rows) <= MOST_BUCKETS
-        finer = [width for width in Width if width < complete.width]
-        assert all(len({t // width for t in times}) > MOST_BUCKETS for width in finer)
-        parts = [of_times(times[n::7]) for n in range(7)]
-        assert reduce(Expiring.__add__, parts, Expiring()) == complete
-        assert reduce(Expiring.__add__, parts[::-1], Expiring()) == complete
-        assert sum(complete.rows.values()) == sum(complete.bytes.values()) == 6000
+@pytest.mark.parametrize("span", [10**6, 10**8, 10**10, 10**13, 2**62])
+def test_bucket_width_is_minimal_for_any_split_of_rows(span: int) -> None:
+    times = np.random.default_rng(5).integers(-span, span, 6000)
+    complete = of_times(times)
+    assert len(complete.rows) <= MOST_BUCKETS
+    finer = [width for width in Width if width < complete.width]
+    assert all(len(np.unique(times // width)) > MOST_BUCKETS for width in finer)
+    parts = list(map(of_times, np.array_split(times, 7)))
+    assert reduce(Expiring.__add__, parts, Expiring()) == complete
+    assert reduce(Expiring.__add__, parts[::-1], Expiring()) == complete
+    assert complete.rows.total() == complete.bytes.total() == 6000
 
 
 def test_bucket_widths_are_multiples_and_the_last_holds_any_time() -> None:
     widths = list(Width)
     assert widths == sorted(widths)
-    assert all(long % short == 0 for short, long in pairwise(widths))
+    assert [long % short for short, long in pairwise(widths)] == [0] * (len(widths) - 1)
     assert [width.coarser for width in widths] == [*widths[1:], widths[-1]]
     assert MOST // widths[-1] - LEAST // widths[-1] < 6
 

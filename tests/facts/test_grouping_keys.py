@@ -1,4 +1,4 @@
-"""Grouping keys of several stores: the same id wherever they lie."""
+"""Grouping keys have one id in all stores of an operator."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ def test_grouping_key_has_one_id_in_values_maps_and_lists(kernel: str) -> None:
         keys = GroupingKeys()
         complete = [encode.row(KEY, user) for user in USERS]
         assert owners(keys, KeyPlace.WHOLE, KEY, complete) == [0, 1, 2, 3]
-        in_map = [encode.row(IN_MAP, (user, (word,))) for user in USERS for word in ("p", None)]
-        assert owners(keys, KeyPlace.FIRST, IN_MAP, in_map) == [0, 0, 1, 1, 2, 2, 3, 3]
-        in_list = [encode.row(IN_LIST, (*user, at)) for at in (0, 1) for user in USERS]
-        assert owners(keys, KeyPlace.INDEXED, IN_LIST, in_list) == [0, 1, 2, 3] * 2
+        in_map = [encode.row(IN_MAP, (user, ("p",))) for user in USERS]
+        in_map += [encode.row(IN_MAP, (user, (None,))) for user in USERS]
+        assert owners(keys, KeyPlace.FIRST, IN_MAP, in_map) == [0, 1, 2, 3, 0, 1, 2, 3]
+        in_list = [encode.row(IN_LIST, (*user, 0)) for user in USERS]
+        in_list += [encode.row(IN_LIST, (*user, 1)) for user in USERS]
+        assert owners(keys, KeyPlace.INDEXED, IN_LIST, in_list) == [0, 1, 2, 3, 0, 1, 2, 3]
         assert len(keys) == 4
         assert keys.keys(np.array([2, 0])) == [complete[2], complete[0]]
         second = encode.row(IN_MAP, (("new", 1), ("p",)))
@@ -57,7 +59,7 @@ def test_rows_of_another_schema_have_no_grouping_key() -> None:
 
 
 def test_grouping_keys_of_keys_looked_up_but_never_put() -> None:
-    """The map knows them by name alone, and no size of theirs."""
+    """The map has the names of such keys, but not their sizes."""
     state, _, _ = replay([Step([(encode.row(IN_LIST, (*USERS[0], 0)), b"")])])
     siblings = [encode.row(IN_LIST, (*user, 1)) for user in USERS[:2]]
     state.holds(cases.block([(row, b"") for row in (*siblings, b"short")]))

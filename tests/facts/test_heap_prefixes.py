@@ -1,20 +1,22 @@
-"""Prefixes of session windows, against the sets and objects that Spark keeps."""
+"""Prefixes of session windows, compared with the sets and objects that Spark keeps."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.heap_prefixes import LivePrefixes, PrefixFacts
 from inspector.facts.size_distributions import SizeCounts
-from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
-from inspector.sparktypes import LONG, TIMESTAMP, DataType, StringType, StructField, StructType
+from inspector.facts.variable_entries import EntriesPerKey
+from inspector.sparktypes import LONG, TIMESTAMP, StringType, StructField, StructType
 from inspector.state.replay import StateMap
 from tests import encode
 from tests.cases import Row, Step, blocks
 from tests.encode import Record
+from tests.rocks import struct_of
 
 SESSION = StructType((StructField("user", StringType()), StructField("start", TIMESTAMP)))
 VALUE = b"\0" * 16
@@ -45,14 +47,18 @@ def replayed(
 
 
 def sizes(*of_sets: int) -> SizeCounts:
-    return sum((SizeCounts(Counter([size])) for size in of_sets), SizeCounts())
+    return SizeCounts(Counter(of_sets))
+
+
+def counts_of(result: list[PrefixFacts]) -> list[tuple[int, int]]:
+    """Return the prefixes and the new prefixes of each version."""
+    return [(facts.prefixes, facts.new_prefixes) for facts in result]
 
 
 def test_sessions_of_one_user_share_a_prefix() -> None:
-    users = ["ann", "ann", "bo", "a longer name"]
-    (facts,) = prefixes([Step([(session(user, n), VALUE) for n, user in enumerate(users)])])
-    n_bytes = sum(len(prefix(user)) for user in set(users))
-    assert facts == PrefixFacts(3, n_bytes, 3, n_bytes, 0, sizes(2, 1, 1))
+    keys = [session("ann", 0), session("ann", 1), session("bo", 2), session("a longer name", 3)]
+    (facts,) = prefixes([Step([(key, VALUE) for key in keys])])
+    assert facts == PrefixFacts(3, 24 + 24 + 32, 3, 24 + 24 + 32, 0, sizes(2, 1, 1))
 
 
 def test_prefix_row_is_kept_while_one_of_its_keys_is_live() -> None:
@@ -60,7 +66,7 @@ def test_prefix_row_is_kept_while_one_of_its_keys_is_live() -> None:
     second: list[Record] = [
         (session("kept", 1), None),
         (session("kept", 3), VALUE),
-        (session("moved", 1), None),  # the session begins earlier: another key
+        (session("moved", 1), None),  # the session starts earlier, so it has another key
         (session("moved", 0), VALUE),
     ]
     after = prefixes([Step(first), Step(second)])[1]
@@ -77,24 +83,20 @@ def test_extended_session_keeps_its_prefix() -> None:
 def test_prefix_without_sessions_is_removed_and_later_new() -> None:
     put, gone = [(session("ann", 1), VALUE)], [(session("ann", 1), None)]
     result = prefixes([Step(put), Step(gone), Step(put)])
-    assert [element.prefixes for element in result] == [1, 0, 1]
-    assert [item.new_prefixes for item in result] == [1, 0, 1]
+    assert counts_of(result) == [(1, 1), (0, 0), (1, 1)]
 
 
 def test_entries_per_key_count_the_sessions_of_a_prefix() -> None:
-    first: list[Record] = [(session("ann", n), VALUE) for n in range(3)]
+    first = [(session("ann", 0), VALUE), (session("ann", 1), VALUE), (session("ann", 2), VALUE)]
     last: list[Record] = [(session("ann", 0), None), (session("bo", 1), VALUE), (b"odd", VALUE)]
     _, live, state = replayed([Step(first), Step([(session("cy", 1), VALUE)]), Step(last)])
-    entries = list(live.entries(state, SESSION))
-    assert [item for item in entries if isinstance(item, EntriesPerKey)] == [
-        EntriesPerKey(3, 4, 2, Counter({0: 2}), 3)
-    ]
-    listed = {
-        element.key: (element.entries, element.removed)
-        for element in entries
-        if isinstance(element, KeyEntries)
+    entries: list[Any] = sorted(live.entries(state, SESSION), key=lambda item: item.kind)
+    assert entries[0] == EntriesPerKey(3, 4, 2, Counter({0: 2}), 3)
+    assert {(item.key, item.entries, item.removed) for item in entries[1:]} == {
+        (prefix("ann"), 2, 1),
+        (prefix("bo"), 1, 0),
+        (prefix("cy"), 1, 0),
     }
-    assert listed == {prefix("ann"): (2, 1), prefix("bo"): (1, 0), prefix("cy"): (1, 0)}
 
 
 def test_prefixes_of_a_snapshot_are_new() -> None:
@@ -104,23 +106,20 @@ def test_prefixes_of_a_snapshot_are_new() -> None:
 
 
 def test_prefix_row_may_need_fewer_null_bit_words() -> None:
-    names = [StructField(f"c{n}", LONG) for n in range(65)]
-    key = encode.row(StructType(tuple(names)), range(65))
+    key = encode.row(struct_of(*[LONG] * 65), range(65))
     (facts,) = prefixes([Step([(key, VALUE)])], fields=65)
-    assert facts.prefix_bytes == len(encode.row(StructType(tuple(names[:64])), range(64)))
+    assert facts.prefix_bytes == 8 + 64 * 8
 
 
 def test_key_of_only_the_start_has_one_empty_prefix() -> None:
-    schema: tuple[DataType, ...] = (TIMESTAMP,)
-    struct_type = StructType(tuple(StructField("start", kind) for kind in schema))
-    (facts,) = prefixes(
-        [Step([(encode.row(struct_type, (n,)), VALUE) for n in range(3)])], fields=1
-    )
+    start = struct_of(TIMESTAMP)
+    keys = [encode.row(start, (0,)), encode.row(start, (1,)), encode.row(start, (2,))]
+    (facts,) = prefixes([Step([(key, VALUE) for key in keys])], fields=1)
     assert (facts.prefixes, facts.prefix_bytes) == (1, 0)
     assert facts.set_sizes == sizes(3)
 
 
-# Spark's order: the old sessions of a group go before its new ones come.
+# In Spark's order, the old sessions of a group are removed before its new ones are put.
 batches = st.lists(
     st.dictionaries(st.sampled_from("abc"), st.sets(st.integers(0, 3), max_size=3)), max_size=5
 )
@@ -138,18 +137,16 @@ def test_prefixes_match_python_sets(history: list[dict[str, set[int]]]) -> None:
             old = live.get(user, set())
             records += [(session(user, start), None) for start in sorted(old - starts)]
             records += [(session(user, start), VALUE) for start in sorted(starts)]
-            live[user] = set(starts)
-            if not starts & old:
-                objects.pop(user, None)
-            if starts:
-                objects.setdefault(user, Row(prefix(user)))
+            live[user] = starts
+            objects[user] = objects[user] if starts & old else Row(prefix(user))
+        objects = {user: row for user, row in objects.items() if live[user]}
         steps.append(Step(records))
         new = [row for user, row in objects.items() if before.get(user) is not row]
         expected.append((len(objects), len(new), sum(len(row.data) for row in new)))
     result = prefixes(steps)
     assert [(f.prefixes, f.new_prefixes, f.new_prefix_bytes) for f in result] == expected
-    if result:
-        assert result[-1].set_sizes == sizes(*(len(starts) for starts in live.values() if starts))
+    set_sizes = sizes(*filter(None, map(len, live.values())))
+    assert [facts.set_sizes for facts in result[-1:]] == [set_sizes] * bool(result)
 
 
 counts = st.integers(0, 1 << 40)

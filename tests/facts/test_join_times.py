@@ -1,6 +1,8 @@
-"""A time in a join's key, held against the rows' event time and against their removals."""
+"""A time in a join's key, compared with event times and with removals of rows."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import pytest
 
@@ -22,7 +24,7 @@ TIMED = parse_ddl("t timestamp, name string, index bigint")
 
 
 def rows_of(key: StructType, *deltas: list[tuple[tuple[object, ...], object]]) -> StateMap:
-    """Deltas of key fields and event time; ``...`` for a time removes the row."""
+    """Replay deltas of key fields and event time. The time ``...`` removes the row."""
     steps = []
     for delta in deltas:
         records: list[Record] = [
@@ -44,8 +46,8 @@ def test_rows_vote_for_key_times_equal_to_their_event_time() -> None:
         [((5, 6, 0), 5), ((7, 7, 0), 7), ((8, 9, 0), 1), ((4, 4, 0), 4)],
         [((4, 4, 0), ...)],
     )
-    result = [read(state, ddl, at) for at in (0, 1)]
-    assert [(item.same, item.other) for item in result] == [(2, 1), (1, 2)]
+    first, second = read(state, ddl, 0), read(state, ddl, 1)
+    assert (first.same, first.other, second.same, second.other) == (2, 1, 1, 2)
 
 
 def test_window_end_is_the_key_time() -> None:
@@ -76,36 +78,33 @@ def test_live_rows_at_or_below_the_watermark_are_covered(watermark: int, covered
     assert read(state, TIMED, watermark_ms=watermark).covered == covered
 
 
-CLOCKS = [BatchClock(BatchId(n), watermark_ms=watermark) for n, watermark in enumerate((0, 1, 9))]
+PREVIOUS, NOW = BatchClock(BatchId(1), watermark_ms=1), BatchClock(BatchId(2), watermark_ms=9)
 
 
 @pytest.mark.parametrize(
-    ("time", "off"),
+    ("time", "expected", "without_previous"),
     [
-        (9_000, 0),
-        (1_001, 0),
-        (1_000, 1),
-        (9_001, 1),
-        (None, 1),
+        (9_000, RemovedRows(1, 0), RemovedRows(1, 0)),
+        (1_001, RemovedRows(1, 0), RemovedRows(1, 0)),
+        (1_000, RemovedRows(0, 1), RemovedRows(1, 0)),
+        (9_001, RemovedRows(0, 1, 1), RemovedRows(0, 1, 1)),
+        (None, RemovedRows(0, 1), RemovedRows(0, 1)),
     ],
     ids=["just covered", "just not covered before", "before", "not yet", "never"],
 )
 def test_removed_row_is_on_time_only_in_the_first_covering_batch(
-    time: int | None, off: int
+    time: int | None, expected: RemovedRows, without_previous: RemovedRows
 ) -> None:
     key = (5, "a", 0)
     deltas = [Step([put(key, time)]), Step([(encode.row(TIMED, key), None)])]
     track = cases.tracked(EVENT_TIME, TIMED, VALUE)
     state, changes, _ = replay(deltas, track)
-    facts = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
-    assert facts == RemovedRows(1 - off, off, int(time == 9_001))
-    # Without the batch before, nothing is late.
-    late = time == 1_000
-    facts = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], None)
-    assert facts == RemovedRows(1 - off + late, off - late, int(time == 9_001))
-    assert RemovedRows.observe(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == RemovedRows()
+    observe = partial(RemovedRows.observe, changes[1], state, EVENT_TIME)
+    assert observe(NOW, PREVIOUS) == expected
+    assert observe(NOW, None) == without_previous  # no removal is late
+    assert observe(None, PREVIOUS) == RemovedRows()
     state, changes, _ = replay(deltas[:1], track)
-    assert RemovedRows.observe(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == RemovedRows()
+    assert RemovedRows.observe(changes[0], state, EVENT_TIME, NOW, PREVIOUS) == RemovedRows()
 
 
 def put(key: tuple[object, ...], time: int | None) -> Record:

@@ -1,4 +1,4 @@
-"""Every fact there is: declared in one file, it adds, travels and is collected."""
+"""Every kind of fact: its declaration, addition, record batches and collection."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache, partial
+from itertools import chain
 from random import Random
 from typing import Any, get_args, get_origin, get_type_hints
+from unittest import mock
 
 import pyarrow as pa
 import pytest
@@ -47,13 +49,13 @@ PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(max_size=4),
     bytes: st.binary(max_size=4),
     Counter[int]: counters,
-    # Rows of one schema: they have as many fields.
+    # Rows of one schema have the same number of fields.
     RowBytes: st.builds(RowBytes, numbers, numbers, st.tuples(st.just(FieldBytes(1, 2))), numbers),
 }
 
 
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
-    """Any values of the type of a fact's field."""
+    """Return a strategy of values for the type of a fact's field."""
     return _values_of(hint)
 
 
@@ -76,15 +78,18 @@ def _values_of(hint: Any) -> st.SearchStrategy[Any]:
 
 @st.composite
 def mates(draw: st.DrawFn, kind: type[Fact]) -> list[Any]:
-    """Some facts of a type with the same merge key: all else in them is any."""
+    """Return facts of a type with the same merge key. Their other fields have any values."""
     first: Any = draw(values_of(kind))
-    result = [first]
-    for item in draw(st.lists(values_of(kind), min_size=2, max_size=4)):
-        mate = first
-        for field in fields(item):
-            changed = replace(mate, **{field.name: getattr(item, field.name)})
-            mate = changed if changed.merge_key(4) == first.merge_key(4) else mate
-        result.append(mate)
+    drawn = draw(st.lists(values_of(kind), min_size=2, max_size=4))
+    return [first, *(with_merge_key(first, item) for item in drawn)]
+
+
+def with_merge_key(first: Any, second: Any) -> Any:
+    """Return ``first`` with all fields of ``second`` that leave its merge key as it is."""
+    result = first
+    for field in fields(second):
+        changed = replace(result, **{field.name: getattr(second, field.name)})
+        result = changed if changed.merge_key(4) == first.merge_key(4) else result
     return result
 
 
@@ -111,25 +116,13 @@ def test_facts_of_one_merge_key_add_commutatively(kind: type[Fact], data: st.Dat
 
 
 def test_fact_kinds_that_do_not_add() -> None:
-    alone = {name for name, kind in FACT_TYPES.items() if not hasattr(kind, "__add__")}
-    of_ranges = {"snapshot_differs", "rows_timed_in_range"}
-    assert (
-        alone
-        == {
-            "leftover",
-            "leftover_count",
-            "top",
-            "largest_field",
-            "sampled_key",
-            "problem",
-            "key_entries",
-            "evicted_key",
-            "misplaced_row",
-            "unwritable_rows",
-        }
-        | of_ranges
-    )
-    assert all(FACT_TYPES[name].merge_key is Fact.merge_key for name in alone)
+    alone = {
+        *("leftover", "leftover_count", "top", "largest_field", "sampled_key", "problem"),
+        *("key_entries", "evicted_key", "misplaced_row", "unwritable_rows"),
+        *("snapshot_differs", "rows_timed_in_range"),  # facts of key ranges
+    }
+    assert FACT_TYPES.keys() - {kind.kind for kind in TO_ADD} == alone
+    assert {FACT_TYPES[name].merge_key for name in alone} == {Fact.merge_key}
 
 
 @EVERY
@@ -158,39 +151,40 @@ def test_merged_facts_are_equal_for_any_split_and_order(
     random = Random(seed)
     random.shuffle(result)
     cut = random.randrange(len(result) + 1)
-    merge = partial(combine, 6)  # neither these nor the version before it: nothing stays apart
-    parts = [list(merge(fact_batches(part))) for part in (result[:cut], result[cut:])]
-    assert collect(parts[1] + parts[0]).merged(kind) == complete
-    again = list(merge(parts[0] + parts[1]))
+    merge = partial(combine, 6)  # facts of version 6 and of the previous version stay separate
+    first, second = list(merge(fact_batches(result[:cut]))), list(merge(fact_batches(result[cut:])))
+    assert collect(second + first).merged(kind) == complete
+    again = list(merge(first + second))
     assert collect(again).merged(kind) == complete
     assert sum(batch.num_rows for batch in again) == len(complete[StoreName(1, "s")])
 
 
 def test_facts_schema_uses_types_that_spark_supports() -> None:
     schema = facts_schema()
-    assert schema.names[: 1 + len(STORE_COLUMNS)] == ["kind", *(name for name, _ in STORE_COLUMNS)]
-    assert set(schema.names[1 + len(STORE_COLUMNS) :]) == set(FACT_TYPES)
-    accepted = {pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.bool_()}
-    assert {leaf for column in schema for leaf in leaves(column.type)} <= accepted
+    assert schema.names == ["kind", *dict(STORE_COLUMNS), *sorted(FACT_TYPES)]
+    leaf_types = set(chain(*map(leaves, schema.types)))
+    assert leaf_types <= {pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.bool_()}
 
 
-def leaves(kind: Any) -> Iterator[pa.DataType]:
-    if pa.types.is_list(kind):
-        yield from leaves(kind.value_type)
-    elif pa.types.is_struct(kind):
-        for item in kind:
-            yield from leaves(item.type)
-    else:
-        yield kind
+def leaves(kind: Any) -> list[pa.DataType]:
+    """Return the types within lists and structs."""
+    if pa.types.is_nested(kind):
+        return list(chain(*(leaves(kind.field(at).type) for at in range(kind.num_fields))))
+    return [kind]
 
 
 def test_fact_batches_are_limited_in_rows_and_bytes() -> None:
-    several_values = [Observed(STORE, 4, MatchedRows(n)) for n in range(BATCH_ROWS + 1)]
-    assert [batch.num_rows for batch in fact_batches(several_values)] == [BATCH_ROWS, 1]
+    small = Observed(STORE, 4, MatchedRows(1))
+    assert batch_rows([small] * (BATCH_ROWS + 1)) == [BATCH_ROWS, 1]
     key = bytes(BATCH_BYTES // 2)
-    large = [Observed(STORE, 4, TopKey(TopBy.PUTS, n, key, len(key), 0, 1)) for n in range(3)]
-    assert [batch.num_rows for batch in fact_batches(large)] == [2, 1]
-    assert list(fact_batches([])) == []
+    large = Observed(STORE, 4, TopKey(TopBy.PUTS, 1, key, len(key), 0, 1))
+    assert batch_rows([large] * 3) == [2, 1]
+    assert batch_rows([]) == []
+
+
+def batch_rows(facts: list[Observed[Any]]) -> list[int]:
+    """Return the number of rows of each batch of facts."""
+    return [batch.num_rows for batch in fact_batches(facts)]
 
 
 def test_facts_of_several_kinds_share_a_batch() -> None:
@@ -211,11 +205,9 @@ def test_unknown_fact_kind_is_refused() -> None:
 
 @pytest.fixture
 def declared() -> Iterator[None]:
-    """What a test declares is gone after it."""
-    before = dict(FACT_TYPES)
-    yield
-    for kind in FACT_TYPES.keys() - before.keys():
-        del FACT_TYPES[kind]
+    """Remove the kinds of facts that a test declares."""
+    with mock.patch.dict(FACT_TYPES):
+        yield
 
 
 @pytest.mark.usefixtures("declared")
@@ -223,7 +215,7 @@ def test_new_fact_kind_needs_only_its_declaration() -> None:
     @fact("toy")
     @dataclass(frozen=True)
     class Toy(Fact):
-        """How often a worker played, and with what."""
+        """Number of times that a worker played with a toy."""
 
         word: str
         times: int = 0

@@ -1,4 +1,4 @@
-"""Size distributions: they add, and their quantiles are those of the sizes one by one."""
+"""Size distributions: addition and quantiles."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.size_distributions import SizeCounts
+from inspector.facts.versions import VersionFacts
 from tests.cases import Step, replay
-from tests.encode import Record
 
 sizes = st.lists(st.integers(0, 12).map(lambda words: 8 * words), max_size=40)
 
@@ -47,39 +47,36 @@ def test_size_distributions_add(a: list[int], b: list[int], c: list[int]) -> Non
     assert item.max == max(a, default=None)
 
 
+def size_counts(facts: VersionFacts) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+    """Return the number of rows by the size of key, value and row."""
+    return facts.key_sizes.counts, facts.value_sizes.counts, facts.row_sizes.counts
+
+
 def test_removed_row_leaves_no_empty_size() -> None:
     key = b"k" * 8
     _, _, facts = replay([Step([(key, b"v" * 16)]), Step([(key, b"v" * 32)]), Step([(key, None)])])
-    assert [element.value_sizes.counts for element in facts] == [{16: 1}, {32: 1}, {}]
-    assert [item.row_sizes.counts for item in facts] == [{24: 1}, {40: 1}, {}]
-    assert [fact.key_sizes.counts for fact in facts] == [{8: 1}, {8: 1}, {}]
+    assert list(map(size_counts, facts)) == [
+        ({8: 1}, {16: 1}, {24: 1}),
+        ({8: 1}, {32: 1}, {40: 1}),
+        ({}, {}, {}),
+    ]
 
 
 def test_size_distributions_of_small_and_large_rows() -> None:
-    large, value = b"k" * 8, 40_000
-    steps: list[list[Record]] = [
-        [(b"a", b"v" * 8), (large, b"v" * value)],
-        [(large, b"w" * value), (b"b" * 16_380, b"v" * 8)],
-        [(large, b"w" * 16), (b"b" * 16_380, None)],
+    large = b"k" * 8
+    steps = [
+        Step([(b"a", b"v" * 8), (large, b"v" * 40_000)]),
+        Step([(large, b"w" * 40_000), (b"b" * 16_380, b"v" * 8)]),
+        Step([(large, b"w" * 16), (b"b" * 16_380, None)]),
     ]
-    _, _, facts = replay([Step(records) for records in steps])
-    assert [element.value_sizes.counts for element in facts] == [
-        {8: 1, value: 1},
-        {8: 2, value: 1},
-        {8: 1, 16: 1},
-    ]
-    assert [item.key_sizes.counts for item in facts] == [
-        {1: 1, 8: 1},
-        {1: 1, 8: 1, 16_380: 1},
-        {1: 1, 8: 1},
-    ]
-    assert [fact.row_sizes.counts for fact in facts] == [
-        {9: 1, value + 8: 1},
-        {9: 1, 16_388: 1, value + 8: 1},
-        {9: 1, 24: 1},
+    _, _, facts = replay(steps)
+    assert list(map(size_counts, facts)) == [
+        ({1: 1, 8: 1}, {8: 1, 40_000: 1}, {9: 1, 40_008: 1}),
+        ({1: 1, 8: 1, 16_380: 1}, {8: 2, 40_000: 1}, {9: 1, 16_388: 1, 40_008: 1}),
+        ({1: 1, 8: 1}, {8: 1, 16: 1}, {9: 1, 24: 1}),
     ]
 
 
 def test_size_distributions_start_again_at_a_snapshot() -> None:
     _, _, facts = replay([Step([(b"a", b"v" * 8)]), Step([(b"bb", b"")], rebase=True)])
-    assert (facts[1].key_sizes.counts, facts[1].value_sizes.counts) == ({2: 1}, {0: 1})
+    assert size_counts(facts[1]) == ({2: 1}, {0: 1}, {2: 1})

@@ -1,10 +1,11 @@
-"""How often timers fired, which stood though run out, and what the function's habits are."""
+"""Firings of timers, timers that are live after expiry, and counts of a function's calls."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from inspector.model import BatchClock, TimeoutKind
 from inspector.state.replay import NO_CLOCK
 from tests import cases
 from tests.cases import Step, put
+from tests.facts.histories import at_watermarks, puts
 from tests.queries import (
     EVENT,
     LAGS,
@@ -35,7 +37,7 @@ A, B, C, D, E, F = (cases.user(name) for name in "abcdef")
 counts = st.builds(TimerCalls, *[st.integers(0, 99) for _ in fields(TimerCalls)])
 
 
-# --- habits ----------------------------------------------------------------------------------
+# --- counts of calls -------------------------------------------------------------------------
 
 
 @given(counts, counts, counts)
@@ -48,20 +50,16 @@ def test_timer_calls_add(a: TimerCalls, b: TimerCalls, c: TimerCalls) -> None:
 def habits(
     steps: Sequence[Step], clocks: Sequence[BatchClock], kind: TimeoutKind = EVENT
 ) -> dict[str, int]:
-    """The counts that are not zero."""
-    calls = follow(steps, clocks).runs.by_kind[kind].calls
-    return {
-        name: count
-        for name in [f.name for f in fields(TimerCalls)]
-        if (count := getattr(calls, name))
-    }
+    """Return the counts that are not zero."""
+    calls = vars(follow(steps, clocks).runs.by_kind[kind].calls)
+    return {name: count for name, count in calls.items() if count}
 
 
 def test_puts_by_data_are_counted_as_armed_or_unarmed() -> None:
     steps = [Step([put(A, 50), put(B, NO_TIMER)]), Step([put(A, 60)]), Step([put(A, NO_TIMER)])]
-    clocks = [clock(1, 0), clock(2, 10), clock(3, 70)]
+    clocks = at_watermarks(0, 10, 70)
     result = habits(steps, clocks)
-    # The last may have been the timeout of A.
+    # The last put of A may be a timeout.
     assert (result["armed_by_data"], result["unarmed_by_data"]) == (2, 1)
 
 
@@ -79,16 +77,17 @@ def test_puts_by_data_are_counted_as_changed_or_untouched() -> None:
 
 
 def test_timeout_calls_are_counted_as_kept_rearmed_or_removed() -> None:
-    keys = (A, B, C, D, E, F)
-    answers = [put(A, NO_TIMER), put(B, 99), put(C, 99), (D, None), (E, None), (F, None)]
-    steps = [Step([put(key, 10) for key in keys]), Step(answers)]
-    clocks = [clock(1), clock(2, 20, data=False)]
-    answered = {"timeout_kept": 1, "timeout_rearmed": 2, "timeout_removed": 3}
-    assert habits(steps, clocks) == {"armed_by_data": 6} | answered
-    # With data in the batch, only what lies behind the descent.
-    busy = [steps[0], Step([put(C, 99), put(A, NO_TIMER), put(B, 99), (D, None)])]
-    result = habits(busy, [clock(1), clock(2, 20)])
-    assert result == {
+    first = Step(puts(10, A, B, C, D, E, F))
+    answers = [put(A, NO_TIMER), *puts(99, B, C), (D, None), (E, None), (F, None)]
+    assert habits([first, Step(answers)], [clock(1), clock(2, 20, data=False)]) == {
+        "armed_by_data": 6,
+        "timeout_kept": 1,
+        "timeout_rearmed": 2,
+        "timeout_removed": 3,
+    }
+    # In a batch with data, only the records after the descent are timeouts.
+    busy = Step([put(C, 99), put(A, NO_TIMER), put(B, 99), (D, None)])
+    assert habits([first, busy], [clock(1), clock(2, 20)]) == {
         "armed_by_data": 6,
         "timeout_kept": 1,
         "timeout_rearmed": 1,
@@ -108,33 +107,37 @@ def test_live_rows_without_their_former_timer_are_counted() -> None:
     assert by_processing.cleared_rows == 1
 
 
-def test_timer_cleared_by_timeout_or_rearmed_is_not_lost() -> None:
+def lost_rows(steps: Sequence[Step], clocks: Sequence[BatchClock]) -> list[int]:
+    """Return the rows that lost their timer, by event time and by processing time."""
+    state, _, runs = follow(steps, clocks)
+    return [fact.calls.lost_rows for fact in runs.observe(state)]
+
+
+@pytest.mark.parametrize(("versions", "lost"), [(1, 0), (2, 2), (3, 0), (4, 0)])
+def test_timer_cleared_by_timeout_or_rearmed_is_not_lost(versions: int, lost: int) -> None:
     steps = [
         Step([put(A, 15), put(B, 5000), put(C, 5000)]),
         Step([put(B, NO_TIMER), put(C, NO_TIMER), put(A, NO_TIMER)]),
         Step([put(B, 6000), (C, None)]),
         Step([put(C, NO_TIMER)]),
     ]
-    for versions, lost in ((1, 0), (2, 2), (3, 0), (4, 0)):
-        clocks = [clock(1, 10), clock(2, 20), clock(3, 30), clock(4, 40)][:versions]
-        state, _, runs = follow(steps[:versions], clocks)
-        assert [fact.calls.lost_rows for fact in runs.observe(state)] == [lost, lost]
+    clocks = at_watermarks(10, 20, 30, 40)[:versions]
+    assert lost_rows(steps[:versions], clocks) == [lost, lost]
 
 
-def test_lost_timers_after_a_possible_change_of_the_clock() -> None:
+@pytest.mark.parametrize(("timer", "lost"), [(NO_TIMER, 0), (6000, 1)])
+def test_lost_timers_after_a_possible_change_of_the_clock(timer: int, lost: int) -> None:
+    """The second batch may follow processing time, by which the timer of B has expired."""
     clocks = [clock(1, 0, 10_000), clock(2, 100, 20_000)]
-    armed = Step([put(B, 5000)])  # which shows that the timers follow event time
-    # The second batch may follow processing time, by which the timer of B had run out.
-    for timer, lost in ((NO_TIMER, 0), (6000, 1)):
-        state, _, runs = follow([armed, Step([put(A, timer), put(B, NO_TIMER)])], clocks)
-        by_event, by_processing = (fact.calls for fact in runs.observe(state))
-        assert (by_event.lost_rows, by_processing.lost_rows) == (lost, 0)
+    armed = Step([put(B, 5000)])  # shows that the timers follow event time
+    steps = [armed, Step([put(A, timer), put(B, NO_TIMER)])]
+    assert lost_rows(steps, clocks) == [lost, 0]
 
 
 def test_calls_by_data_are_counted_per_clock() -> None:
     steps = [Step([put(A, 1500)]), Step([put(A, 9000)])]
     clocks = [clock(1, 10), clock(2, 20)]
-    # By the processing time the timer had run out, and a timeout may have set it anew.
+    # By processing time the timer had expired, and a timeout may have rearmed it.
     by_event = {"armed_by_data": 2, "untouched_by_data": 1}
     assert habits(steps, clocks) == by_event
     assert habits(steps, clocks, PROCESSING) == {"armed_by_data": 1}
@@ -163,19 +166,18 @@ def test_puts_by_data_never_exceed_those_of_a_simulated_query(
     assert calls.changed_by_data + calls.untouched_by_data <= query.armed_by_data + (
         query.unarmed_by_data
     )
-    for name, (_, timer) in query.state.items():
-        if timer != NO_TIMER:
-            assert runs.ever_armed[state.interner.find(cases.user(name))]
+    armed = {cases.user(name) for name, (_, timer) in query.state.items() if timer != NO_TIMER}
+    assert armed <= set(state.keys(np.flatnonzero(runs.ever_armed[: len(state)])))
 
 
 def test_snapshot_resets_ever_armed() -> None:
     base = Step([put(A, NO_TIMER), put(B, 50)], rebase=True)
     state, _, runs = follow([Step([put(A, 50)]), base], [clock(1, 0), clock(2, 10)])
-    armed = {key: bool(runs.ever_armed[state.interner.find(key)]) for key in (A, B)}
-    assert armed == {A: False, B: True}
+    ids = [state.interner.find(A), state.interner.find(B)]
+    assert runs.ever_armed[ids].tolist() == [False, True]
 
 
-# --- timers that stood though they had run out -----------------------------------------------
+# --- timers that are live after they expired -------------------------------------------------
 
 
 def standing(
@@ -184,7 +186,7 @@ def standing(
     premises: TimerPremises = SCALA,
     kind: TimeoutKind = EVENT,
 ) -> list[bool]:
-    """By version, whether a timer outlived it that had run out by a clock."""
+    """Return for each version whether a timer that had expired by a clock is still live."""
     state, _, runs = follow(steps, clocks, premises)
     runs.mark_standing_at_end(state)
     return runs.by_kind[kind].standing.tolist()  # type: ignore[no-any-return]
@@ -193,12 +195,12 @@ def standing(
 def test_timer_live_after_expiry_contradicts_the_clock() -> None:
     steps = [Step([put(A, 15)]), Step([]), Step([]), Step([put(A, NO_TIMER)])]
     clocks = [clock(1, 10), clock(2, 15), clock(3, 16), clock(4, 20)]
-    # What ended it in version 4 may have been its timeout.
+    # The timeout may have cleared the timer in version 4.
     assert standing(steps, clocks) == [False, False, True, False]
     assert standing(steps[:3], clocks) == [False, False, True]
     assert standing(steps[:2], clocks) == [False, False]
     assert standing([*steps[:3], Step([])], clocks) == [False, False, True, True]
-    # By processing time it had run out in the batch that set it, which proves nothing alone.
+    # By processing time the timer expired in the batch that set it, which proves nothing.
     assert standing(steps[:2], clocks, kind=PROCESSING) == [False, True]
 
 
@@ -212,7 +214,7 @@ def test_lagging_watermark_is_not_contradicted() -> None:
     lags = LAGS._replace(clears_timers=True)
     steps, clocks = [Step([put(A, 15)]), Step([])], [clock(1, 10), clock(2, 50)]
     assert standing(steps, clocks, lags) == [False, False]
-    # The processing time lags behind nothing.
+    # Processing time never lags.
     assert standing(steps, clocks, lags, PROCESSING) == [False, True]
 
 
@@ -243,14 +245,14 @@ def test_clock_of_a_simulated_query_is_never_contradicted(workload: Workload) ->
         pass
     for query in workload.partitions:
         premises = TimerPremises(not workload.below, not workload.lags, not query.pandas)
-        state, _, runs = follow(query.deltas, query.clocks, premises)
-        runs.mark_standing_at_end(state)
-        for step, kind in enumerate(query.kinds):
-            stood = runs.by_kind[kind].standing
-            assert not (step < len(stood) and stood[step])
+        contradicted = {
+            EVENT: standing(query.deltas, query.clocks, premises, EVENT),
+            PROCESSING: standing(query.deltas, query.clocks, premises, PROCESSING),
+        }
+        assert not any(contradicted[kind][step] for step, kind in enumerate(query.kinds))
 
 
-# --- timeouts in a row -----------------------------------------------------------------------
+# --- consecutive timeouts --------------------------------------------------------------------
 
 
 def run_of(
@@ -259,7 +261,7 @@ def run_of(
     clocks: Sequence[BatchClock],
     premises: TimerPremises = PANDAS,
 ) -> tuple[int, int]:
-    """How often in a row a key's timeout fired by the watermark, and the first version of it."""
+    """Return the consecutive timeouts of a key by the watermark, and the version of the first."""
     state, _, runs = follow(steps, clocks, premises)
     run, key_id = runs.by_kind[EVENT], state.interner.find(key)
     return int(run.fired[key_id]), state.versions[run.first[key_id]]
@@ -267,9 +269,10 @@ def run_of(
 
 def test_consecutive_timeouts_are_counted_from_the_first() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([put(A, 50)]), Step([put(A, NO_TIMER)])]
-    marks = (0, 20, 40, 60)
-    clocks = [clock(v, mark, data=v == 1) for v, mark in enumerate(marks, 1)]
-    assert [run_of(A, steps[:n], clocks)[0] for n in (1, 2, 3, 4)] == [0, 1, 2, 3]
+    clocks = [clock(1, 0), *at_watermarks(0, 20, 40, 60, data=False)[1:]]
+    assert run_of(A, steps[:1], clocks)[0] == 0
+    assert run_of(A, steps[:2], clocks) == (1, 2)
+    assert run_of(A, steps[:3], clocks) == (2, 2)
     assert run_of(A, steps, clocks) == (3, 2)
 
 

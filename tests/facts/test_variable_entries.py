@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -33,46 +35,60 @@ def entry(user: str, at: int, value: int | None = 0) -> Record:
     return encode.row(MAP, ((user,), (at,))), row
 
 
+def several(user: str, count: int) -> list[Record]:
+    """Return puts of the first entries of a user."""
+    return [entry(user, at) for at in range(count)]
+
+
+ROW_BYTES = len(encode.row(MAP, (("new",), (0,)))) + len(encode.row(VALUE, (0,)))
+
+
 def entries(steps: list[Step]) -> tuple[EntriesPerKey, list[KeyEntries]]:
     state, _, _ = replay(steps)
     keys = GroupingKeys()
-    result = list(entries_of(state, keys.owners(state, KeyPlace.FIRST, MAP), keys))
-    (sums,) = (element for element in result if isinstance(element, EntriesPerKey))
-    return sums, [item for item in result if isinstance(item, KeyEntries)]
+    owners = keys.owners(state, KeyPlace.FIRST, MAP)
+    result: list[Any] = sorted(entries_of(state, owners, keys), key=lambda item: item.kind)
+    return result[0], result[1:]
 
 
 def test_added_and_removed_entries_per_key() -> None:
     steps = [
-        Step([entry("old", at) for at in range(3)], rebase=True),
-        Step([entry("new", at) for at in range(5)] + [entry("old", 3)]),
+        Step(several("old", 3), rebase=True),
+        Step([*several("new", 5), entry("old", 3)]),
         Step([entry("new", 4, None), entry("old", 0, 7)]),
     ]
     sums, listed = entries(steps)
     assert sums == EntriesPerKey(2, 8, 4, Counter({2: 1}), 3)
-    by_key = {element.key: (element.entries, element.added, element.removed) for element in listed}
-    assert by_key == {
-        encode.row(KEY, ("old",)): (4, 1, 0),
-        encode.row(KEY, ("new",)): (4, 4, 1),
+    row_bytes = 4 * ROW_BYTES
+    assert {(item.key, item.entries, item.added, item.removed) for item in listed} == {
+        (encode.row(KEY, ("old",)), 4, 1, 0),
+        (encode.row(KEY, ("new",)), 4, 4, 1),
     }
-    assert {item.row_bytes for item in listed} == {sum(map(len, map(bytes, entry("new", 0)))) * 4}  # type: ignore[arg-type]
+    assert [item.row_bytes for item in listed] == [row_bytes, row_bytes]
 
 
 def test_keys_with_a_tenth_of_the_entries_are_listed() -> None:
-    steps = [Step([entry(f"u{n:02}", at) for n in range(5) for at in range(2 * n + 1)])]
-    sums, listed = entries(steps)
+    rows = [
+        several("u0", 1),
+        several("u1", 3),
+        several("u2", 5),
+        several("u3", 7),
+        several("u4", 9),
+    ]
+    sums, listed = entries([Step(list(chain(*rows)))])
     assert (sums.keys, sums.entries, sums.most) == (5, 25, 9)
-    assert [item.entries for item in listed] == [9, 7, 5, 3], "1 of 25 is less than one of ten"
+    assert [item.entries for item in listed] == [9, 7, 5, 3], "1 of 25 is less than a tenth"
     assert listed[0].held_bytes == len(listed[0].key) == 24
 
 
 def test_growing_keys_by_a_power_of_two() -> None:
-    sums, _ = entries([Step([entry("a", at) for at in range(9)] + [entry("b", 0)])])
+    sums, _ = entries([Step([*several("a", 9), entry("b", 0)])])
     assert sums.growing == Counter({3: 1, 0: 1})
-    assert [sums.growing_from(minimum) for minimum in (0, 1, 2, 8, 9, 16)] == [2, 2, 1, 1, 0, 0]
+    assert list(map(sums.growing_from, [0, 1, 2, 8, 9, 16])) == [2, 2, 1, 1, 0, 0]
 
 
 def test_rewritten_list_does_not_grow() -> None:
-    pages = [entry("a", at) for at in range(8)]
+    pages = several("a", 8)
     rewrite = [entry("a", at, None) for at in range(1, 8)] + pages  # as ListState.put does
     sums, _ = entries([Step(pages), *[Step(rewrite)] * 3])
     assert (sums.growing, sums.most) == (Counter(), 8)
@@ -80,10 +96,11 @@ def test_rewritten_list_does_not_grow() -> None:
     assert sums.growing == Counter({3: 1})
 
 
-def test_fired_keys_had_due_timers_that_were_removed() -> None:
-    def timer(user: str, at: int, value: bytes | None = bytes(16)) -> Record:
-        return encode.row(TIMER, ((user,), at)), value
+def timer(user: str, at: int, value: bytes | None = bytes(16)) -> Record:
+    return encode.row(TIMER, ((user,), at)), value
 
+
+def test_fired_keys_had_due_timers_that_were_removed() -> None:
     expiry = ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1, True, "expiryTimestampMs")
     timers, _, _ = replay(
         [
@@ -95,10 +112,10 @@ def test_fired_keys_had_due_timers_that_were_removed() -> None:
     )
     keys = GroupingKeys()
     owners = keys.owners(timers, KeyPlace.FIRST, TIMER)
-    assert [keys.keys(fired_keys(timers, owners, now)) for now in (4, 5, 100)] == [
-        [],
-        *[[encode.row(KEY, ("fired",))]] * 2,
-    ]
+    fired = [encode.row(KEY, ("fired",))]
+    assert keys.keys(fired_keys(timers, owners, 4)) == []
+    assert keys.keys(fired_keys(timers, owners, 5)) == fired
+    assert keys.keys(fired_keys(timers, owners, 100)) == fired
 
 
 def test_entries_of_an_empty_store() -> None:
@@ -118,21 +135,14 @@ def test_entries_per_key_and_timers_without_state_add() -> None:
 
 def test_timers_of_keys_without_a_value() -> None:
     keys = GroupingKeys()
-    values, _, _ = replay(
-        [Step([(encode.row(KEY, (user,)), encode.row(VALUE, (1,))) for user in ("a", "b", "c")])]
-    )
-    timers, _, _ = replay(
-        [
-            Step(
-                [
-                    (encode.row(TIMER, ((user,), at)), bytes(16))
-                    for user in ("a", "b", "d")
-                    for at in (1, 2)
-                ]
-            ),
-            Step([(encode.row(TIMER, (("a",), 1)), None)]),
-        ]
-    )
+    value = encode.row(VALUE, (1,))
+    rows = [(encode.row(KEY, ("a",)), value), (encode.row(KEY, ("b",)), value)]
+    values, _, _ = replay([Step([*rows, (encode.row(KEY, ("c",)), value)])])
+    set_timers = [
+        *[timer("a", 1), timer("a", 2), timer("b", 1)],
+        *[timer("b", 2), timer("d", 1), timer("d", 2)],
+    ]
+    timers, _, _ = replay([Step(set_timers), Step([timer("a", 1, None)])])
     with_state = keys.owners(values, KeyPlace.WHOLE, KEY)[:1]  # of "a" alone
     owners = keys.owners(timers, KeyPlace.FIRST, TIMER)
     result = timers_without_state(timers, owners, with_state)

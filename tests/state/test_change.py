@@ -1,4 +1,4 @@
-"""Sums over what a version changed, against counting one key after the other."""
+"""Sums of the changes of a version, compared with counts key by key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ sizes = st.sampled_from([0, 8, 16, 64, (1 << 14) - 8, 1 << 14, (1 << 14) + 8])
 KEYS = [b"", b"k" * 8, b"l" * 8, b"m" * ((1 << 14) - 8), b"n" * (1 << 14)]
 
 Record = tuple[int, int | None]
-"""Which of :data:`KEYS`, and how many bytes its value has; None for a removal."""
+"""Index of a key in :data:`KEYS`, and size of its value. None removes the key."""
 
 VALUES = b"v" * (1 << 15)
 
@@ -35,7 +35,7 @@ record = st.tuples(st.integers(0, len(KEYS) - 1), st.none() | sizes)
 
 
 class Counted:
-    """A map of sizes, which knows what its last version did."""
+    """A map of value sizes that records the changes of its last version."""
 
     def __init__(self) -> None:
         self.live: dict[int, int] = {}
@@ -50,23 +50,18 @@ class Counted:
             self.live.pop(key, None)
             self.written.discard(key)
             self.reborn.discard(key)
-            return
-        if key not in self.live:
-            self.reborn.add(key)
-        self.written.add(key)
-        self.live[key] = size
+        else:
+            self.reborn |= {key} - self.live.keys()
+            self.written.add(key)
+            self.live[key] = size
 
     def rows(self, live: dict[int, int]) -> list[tuple[int, int]]:
-        """Bytes of keys and values of the rows among the touched ones."""
+        """Return the sizes of key and value of the touched rows."""
         return [(len(KEYS[key]), size) for key, size in live.items() if key in self.touched]
 
     def check(self, result: ChangeSums) -> None:
-        was, now, before, live = (
-            self.rows(self.before),
-            self.rows(self.live),
-            self.before,
-            self.live,
-        )
+        before, live = self.before, self.live
+        was, now = self.rows(before), self.rows(live)
         same = {key for key in self.written if before.get(key) == live[key]}
         assert (result.was_rows, result.now_rows) == (len(was), len(now))
         assert (result.was_key_bytes, result.was_value_bytes) == _bytes(was)
@@ -78,14 +73,10 @@ class Counted:
         assert result.written_value_bytes == sum(live[key] for key in self.written)
         assert result.reborn_rows == len(self.reborn)
         assert result.reborn_key_bytes == sum(len(KEYS[key]) for key in self.reborn)
-        for kind, size_of in (
-            ("key", lambda row: row[0]),
-            ("value", lambda row: row[1]),
-            ("row", lambda row: row[0] + row[1]),
-        ):
-            counter = Counter(map(size_of, now))
-            counter.subtract(map(size_of, was))
-            assert result.more_by_size[kind] == {size: n for size, n in counter.items() if n}
+        old, new = sizes_by_part(was), sizes_by_part(now)
+        assert result.more_by_size.keys() == new.keys()
+        for part, more in result.more_by_size.items():
+            assert Counter(more) == more_by_size(old[part], new[part])
 
 
 @given(st.lists(st.lists(st.lists(record, max_size=6), max_size=2), max_size=4))
@@ -99,6 +90,19 @@ def test_change_counts_equal_counts_key_by_key(versions: list[list[list[Record]]
             for key, size in records:
                 counted.take(key, size)
         counted.check(state.end().sums)
+
+
+def sizes_by_part(rows: list[tuple[int, int]]) -> dict[str, Counter[int]]:
+    """Return the number of rows by the size of key, value and row."""
+    keys, values = ([*zip(*rows, strict=True)]) or ((), ())
+    return {"key": Counter(keys), "value": Counter(values), "row": Counter(map(sum, rows))}
+
+
+def more_by_size(old: Counter[int], new: Counter[int]) -> Counter[int]:
+    """Return the increase of the number of rows of each size. It may be negative."""
+    result = new.copy()
+    result.subtract(old)
+    return result
 
 
 def _bytes(rows: list[tuple[int, int]]) -> tuple[int, int]:

@@ -1,9 +1,11 @@
-"""What records did, against a plain dict."""
+"""Events of records, compared with a dict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,63 +19,74 @@ records = st.lists(
 )
 
 
-def expected(
-    entries: Sequence[Record], state: dict[bytes, bytes | None], facts: bool
-) -> list[tuple[Event, int]]:
-    messages = []
+V = b"v" * 8
+UNKNOWN = b"unknown"
+"""Previous value of a key that no record has named and no snapshot has listed."""
+
+EVENTS = {  # by the previous and the new value, where None is an absent key
+    (UNKNOWN, V): Event.PUT,
+    (UNKNOWN, b""): Event.PUT,
+    (UNKNOWN, None): Event.REMOVAL,
+    (None, V): Event.INSERT,
+    (None, b""): Event.INSERT,
+    (None, None): Event.ABSENT_REMOVAL,
+    (V, V): Event.SAME_VALUE,
+    (V, b""): Event.UPDATE,
+    (V, None): Event.REMOVAL,
+    (b"", V): Event.UPDATE,
+    (b"", b""): Event.SAME_VALUE,
+    (b"", None): Event.REMOVAL,
+}
+SIZES = {UNKNOWN: -1, None: -1, V: 8, b"": 0}
+cuts_of_blocks = st.lists(st.integers(1, 11), max_size=2)
+
+
+def previous_values(
+    entries: Sequence[Record], state: dict[bytes, bytes | None], absent: bytes | None
+) -> list[bytes | None]:
+    """Return the previous value of each record's key, and apply the records to the state."""
+    result = []
     for key, value in entries:
-        unknown = not facts and key not in state
-        old = state.get(key)
-        if value is None:
-            event = Event.REMOVAL if unknown or old is not None else Event.ABSENT_REMOVAL
-        elif unknown:
-            event = Event.PUT
-        elif old is None:
-            event = Event.INSERT
-        else:
-            event = Event.SAME_VALUE if old == value else Event.UPDATE
-        messages.append((event, -1 if old is None else len(old)))
+        result.append(state.get(key, absent))
         state[key] = value
-    return messages
+    return result
 
 
-@given(st.lists(records, max_size=4), st.booleans(), st.lists(st.integers(1, 11), max_size=2))
+@pytest.mark.parametrize("absent", [None, UNKNOWN])
+@given(deltas=st.lists(records, max_size=4), cuts=cuts_of_blocks)
 def test_events_depend_on_previous_value_of_key(
-    deltas: list[list[Record]], known: bool, cuts: list[int]
+    absent: bytes | None, deltas: list[list[Record]], cuts: list[int]
 ) -> None:
-    presence, state = Presence(known=known), dict[bytes, "bytes | None"]()
-    for entries in deltas:
-        result = [presence.apply(item) for item in blocks(entries, cuts) if item.count]
-        actual = [pair for t in result for pair in zip(t.events, t.old_sizes, strict=True)]
-        assert actual == expected(entries, state, known)
+    presence, state = Presence(known=absent is None), dict[bytes, "bytes | None"]()
+    for entries in filter(None, deltas):
+        old = previous_values(entries, state, absent)
+        result = [presence.apply(item) for item in blocks(entries, cuts)]
+        new = [value for _, value in entries]
+        assert joined(result, "events") == [EVENTS[pair] for pair in zip(old, new, strict=True)]
+        assert joined(result, "old_sizes") == [SIZES[value] for value in old]
 
 
-@given(
-    st.lists(records, max_size=4),
-    records,
-    st.booleans(),
-    st.lists(st.integers(1, 11), max_size=2),
-)
+def joined(result: Sequence[object], name: str) -> list[object]:
+    """Return one attribute of the events of several blocks."""
+    return list(chain(*(getattr(item, name) for item in result)))
+
+
+@pytest.mark.parametrize("known", [False, True])
+@given(first=records.filter(bool), base=records, others=records.filter(bool), cuts=cuts_of_blocks)
 def test_old_values_match_a_dict(
-    deltas: list[list[Record]], base: list[Record], anew: bool, cuts: list[int]
+    known: bool, first: list[Record], base: list[Record], others: list[Record], cuts: list[int]
 ) -> None:
-    snapshot = {key: value for key, value in base if value is not None}
-    presence = Presence(known=False, values=True)
-    now = dict[bytes, bytes]()
-    for number, entries in enumerate(deltas):
-        if number == 1:
-            presence.forget(known=anew)
-            now = dict(snapshot) if anew else {}
-            for element in blocks(list(now.items()), cuts):
-                presence.load(element)
-        result = [presence.apply(item) for item in blocks(entries, cuts) if item.count]
-        expected = []
-        for key, value in entries:
-            expected.append(now.pop(key, None))
-            now.update({} if value is None else {key: value})
-        assert [value for messages in result for value in messages.old_values] == expected
-        sizes = [size for notes in result for size in notes.old_sizes.tolist()]
-        assert sizes == [-1 if value is None else len(value) for value in expected]
+    presence, state = Presence(known=False, values=True), dict[bytes, "bytes | None"]()
+    result = [presence.apply(item) for item in blocks(first, cuts)]
+    assert joined(result, "old_values") == previous_values(first, state, None)
+    presence.forget(known=known)
+    state = {key: value for key, value in base if value is not None}
+    for item in blocks(list(state.items()), cuts):
+        presence.load(item)
+    result = [presence.apply(item) for item in blocks(others, cuts)]
+    old = previous_values(others, state, None)
+    assert joined(result, "old_values") == old
+    assert joined(result, "old_sizes") == [SIZES[value] for value in old]
 
 
 def test_values_are_kept_only_on_request() -> None:

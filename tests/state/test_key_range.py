@@ -1,8 +1,9 @@
-"""Ranges of keys: every record is in one, and keys with a common part are in the same."""
+"""Ranges of keys. Every record is in one range, and keys with a common part in the same."""
 
 from __future__ import annotations
 
 import struct
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -23,11 +24,12 @@ def filters(count: int) -> list[RangeFilter]:
 def test_ranges_of_a_block_partition_its_records(count: int) -> None:
     complete = block(ENTRIES, first_record=50)
     parts = [item.of(complete) for item in filters(count)]
-    assert sorted(n for part in parts for n in part.ordinals.tolist()) == list(range(50, 150))
-    for part in parts:
-        for i, ordinal in enumerate(part.ordinals.tolist()):
-            assert part.key_offset[i] == complete.key_offset[ordinal - 50]
-            assert part.value_length[i] == complete.value_length[ordinal - 50]
+    ordinals = np.concatenate([part.ordinals for part in parts])
+    assert sorted(ordinals.tolist()) == list(range(50, 150))
+    offsets = np.concatenate([part.key_offset for part in parts])
+    assert (offsets == complete.key_offset[ordinals - 50]).all()
+    lengths = np.concatenate([part.value_length for part in parts])
+    assert (lengths == complete.value_length[ordinals - 50]).all()
 
 
 def test_nested_block_parts_keep_record_ordinals() -> None:
@@ -35,45 +37,44 @@ def test_nested_block_parts_keep_record_ordinals() -> None:
     assert part.ordinals.tolist() == [3, 8]
 
 
-def states(count: int) -> list[StateMap]:
-    states = []
-    for item in filters(count):
-        state = StateMap(Tracking(keys=item))
-        for version, sample in enumerate((ENTRIES[:60], ENTRIES[60:]), 1):
-            state.begin(version)
-            for start in (0, 25):
-                state.apply(block(sample[start : start + 25], first_record=start))
-            state.end()
-            assert state.records == min(len(sample), 50)
-        states.append(state)
-    return states
+def state_of(key_range: RangeFilter) -> StateMap:
+    """Return the map of one range of keys after two versions."""
+    state = StateMap(Tracking(keys=key_range))
+    state.begin(1)
+    state.apply(block(ENTRIES[:25]))
+    state.apply(block(ENTRIES[25:50], first_record=25))
+    state.end()
+    assert state.records == 50
+    state.begin(2)
+    state.apply(block(ENTRIES[60:]))
+    state.end()
+    assert state.records == 40
+    return state
 
 
 @pytest.mark.parametrize("count", [2, 7])
 def test_maps_of_key_ranges_partition_the_map(count: int) -> None:
-    complete, parts = states(1)[0], states(count)
+    (complete,), parts = map(state_of, filters(1)), list(map(state_of, filters(count)))
     assert complete.rows == sum(part.rows for part in parts)
     assert complete.value_bytes == sum(part.value_bytes for part in parts)
-    assert sum(map(len, parts)) == len(complete)
-    result = {}
-    for part in parts:
-        ids = np.arange(len(part))
-        places, records = part.appearance(ids).tolist(), part.record[ids].tolist()
-        result.update(dict(zip(part.keys(ids), zip(places, records, strict=True), strict=True)))
-    ids = np.arange(len(complete))
-    assert sorted(result, key=result.__getitem__) == complete.keys(ids)
-    assert [result[key][1] for key in complete.keys(ids)] == complete.record[ids].tolist()
+    assert sorted(chain(*map(keys_of, parts))) == keys_of(complete)
+
+
+def keys_of(state: StateMap) -> list[tuple[int, int, bytes]]:
+    """Return position of first appearance, position of the last record, and key of all keys."""
+    ids = np.arange(len(state))
+    columns = state.appearance(ids).tolist(), state.record[ids].tolist(), state.keys(ids)
+    return list(zip(*columns, strict=True))
 
 
 def test_join_row_and_counter_are_in_the_same_range() -> None:
-    """The index stands behind the key's fields, so that variable parts lie 8 bytes further."""
-    counters, rows = common_part([True, False], 2), common_part([True, False], 3)
-    for i in range(50):
-        name = b"user %03d" % i
-        key = struct.pack("<3Q", 0, i, 24 << 32 | 8) + name
-        row = struct.pack("<4Q", 0, i, 32 << 32 | 8, i * 3) + name
-        for number in range(5):
-            range_ = KeyRange(number, 5, 9)
-            first = RangeFilter(range_, counters).of(block([(key, b"12345678")]))
-            second = RangeFilter(range_, rows).of(block([(row, b"12345678")]))
-            assert first.count == second.count
+    """The index follows the key's fields, so variable parts are 8 bytes further."""
+    names = [b"user %03d" % i for i in range(50)]
+    keys = [struct.pack("<3Q", 0, i, 24 << 32 | 8) + name for i, name in enumerate(names)]
+    rows = [struct.pack("<4Q", 0, i, 32 << 32 | 8, i) + name for i, name in enumerate(names)]
+    counters_of, rows_of = common_part([True, False], 2), common_part([True, False], 3)
+    for number in range(5):
+        key_range = KeyRange(number, 5, 9)
+        first = RangeFilter(key_range, counters_of).of(block([(key, b"") for key in keys]))
+        second = RangeFilter(key_range, rows_of).of(block([(row, b"") for row in rows]))
+        assert first.ordinals.tolist() == second.ordinals.tolist()

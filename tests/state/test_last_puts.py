@@ -1,6 +1,8 @@
-"""Positions of the live rows of a chain of files, against a dict."""
+"""Positions of the live rows of a chain of files, compared with a dict."""
 
 from __future__ import annotations
+
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.records import RecordBlock
-from inspector.state.live_records import LastPuts, Positions, positions_of
+from inspector.state.live_records import LastPuts, Positions
 from tests import cases
 from tests.cases import KERNELS, kernel_of
 from tests.encode import Record
@@ -19,16 +21,23 @@ cuts = st.lists(st.integers(1, 11), max_size=3)
 
 
 def learnt(files: list[list[Record]], cut: list[int]) -> Positions:
+    """Return the positions of the live rows of some files."""
     puts = LastPuts()
     for number, entries in enumerate(files):
-        for block in cases.blocks(entries, cut):
-            puts.learn(number, block, block.ordinals)
+        learn(puts, number, entries, cut)
     return puts.finish()
 
 
+def learn(puts: LastPuts, number: int, entries: list[Record], cut: list[int]) -> None:
+    for block in cases.blocks(entries, cut):
+        puts.learn(number, block, block.ordinals)
+
+
 def live_in(positions: Positions, number: int, block: RecordBlock) -> list[bool]:
+    """Return whether each record of a block is a live row."""
     rows, _ = positions.find(number, block.ordinals)
-    return [i in rows for i in range(block.count)]
+    live: list[bool] = np.isin(np.arange(block.count), rows).tolist()
+    return live
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -38,19 +47,13 @@ def test_live_rows_are_the_last_puts_not_removed(
 ) -> None:
     with kernel_of(name):
         positions = learnt(files, cut)
-    live: dict[bytes, tuple[int, int]] = {}
+    last = {key: (n, at) for n, file in enumerate(files) for at, (key, _) in enumerate(file)}
+    live = {place for place in last.values() if files[place[0]][place[1]][1] is not None}
     for number, entries in enumerate(files):
-        for record, (key, value) in enumerate(entries):
-            live.pop(key, None)
-            if value is not None:
-                live[key] = (number, record)
-    result: list[tuple[int, int]] = []
-    for number, entries in enumerate(files):
-        mask = [m for b in cases.blocks(entries, other_cut) for m in live_in(positions, number, b)]
-        assert len(mask) == len(entries)
-        result += [(number, record) for record, is_live in enumerate(mask) if is_live]
-        assert positions.has_any_in(number) == any(mask)
-    assert result == sorted(live.values())
+        parts = [live_in(positions, number, b) for b in cases.blocks(entries, other_cut)]
+        expected = [(number, record) in live for record in range(len(entries))]
+        assert list(chain(*parts)) == expected
+        assert positions.has_any_in(number) == any(expected)
     assert len(positions.sorted) == len(live)
 
 
@@ -86,25 +89,8 @@ def test_puts_of_different_keys_are_distinct(files: list[list[Record]], cut: lis
     seen: list[Record] = []
     assert puts.is_distinct
     for number, entries in enumerate(files):
-        for block in cases.blocks(entries, cut):
-            puts.learn(number, block, block.ordinals)
+        learn(puts, number, entries, cut)
         seen += entries
-        keys = [key for key, _ in seen]
-        is_all_puts = all(value is not None for _, value in seen)
-        assert puts.is_distinct == (is_all_puts and len(set(keys)) == len(keys))
-
-
-@given(
-    held=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 20))),
-    ordinals=st.sets(st.integers(0, 20)),
-    number=st.integers(0, 3),
-)
-def test_records_are_found_at_positions_with_gaps(
-    held: set[tuple[int, int]], ordinals: set[int], number: int
-) -> None:
-    pairs, sought = sorted(held), sorted(ordinals)
-    places = [positions_of(file, np.array([record])) for file, record in pairs]
-    positions = Positions(np.concatenate([np.empty(0, np.int64), *places]))
-    rows, indexes = positions.find(number, np.array(sought, np.int64))
-    assert rows.tolist() == [i for i, n in enumerate(sought) if (number, n) in held]
-    assert [pairs[i] for i in indexes] == [(number, n) for n in sought if (number, n) in held]
+        assert puts.is_distinct == (
+            len(dict(seen)) == len(seen) and None not in dict(seen).values()
+        )

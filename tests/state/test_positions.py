@@ -1,4 +1,4 @@
-"""Positions of records, against a set of pairs."""
+"""Positions of records, compared with a set of pairs."""
 
 from __future__ import annotations
 
@@ -8,24 +8,34 @@ from hypothesis import strategies as st
 
 from inspector.state.live_records import Positions, positions_of
 
-PLACES = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=20)
+
+def test_positions_of_several_files() -> None:
+    parts = [positions_of(0, np.array([3, 9])), positions_of(2, np.array([0, 3]))]
+    positions = Positions(np.concatenate(parts))
+    assert list(map(positions.has_any_in, range(4))) == [True, False, True, False]
+    rows, indexes = positions.find(2, np.arange(10))
+    assert (rows.tolist(), indexes.tolist()) == ([0, 3], [2, 3])
+    rows, indexes = positions.find(1, np.arange(10))
+    assert (rows.tolist(), indexes.tolist()) == ([], [])
 
 
-def positions(places: set[tuple[int, int]]) -> Positions:
-    item = [positions_of(number, np.array([ordinal])) for number, ordinal in sorted(places)]
-    return Positions(np.concatenate([np.empty(0, np.int64), *item]))
-
-
-@given(PLACES)
-def test_positions_round_trip_through_file(places: set[tuple[int, int]]) -> None:
-    result = positions(places)
-    ordered = sorted(places)
-    for number in range(5):
-        rows, at = result.find(number, np.arange(10))
-        here = sorted(ordinal for file, ordinal in places if file == number)
-        assert rows.tolist() == here
-        assert [ordered[i] for i in at.tolist()] == [(number, row) for row in here]
-        assert result.has_any_in(number) == bool(here)
+@given(
+    held=st.sets(st.tuples(st.integers(0, 2), st.integers(0, 20))),
+    ordinals=st.sets(st.integers(0, 20)),
+    number=st.integers(0, 3),
+)
+def test_records_are_found_at_positions_with_gaps(
+    held: set[tuple[int, int]], ordinals: set[int], number: int
+) -> None:
+    pairs, sought = sorted(held), np.array(sorted(ordinals), np.int64)
+    files, records = np.array([*zip(*pairs, strict=True)], np.int64).reshape(2, -1)
+    parts = [positions_of(file, records[files == file]) for file in range(3)]
+    positions = Positions(np.concatenate(parts))
+    rows, indexes = positions.find(number, sought)
+    expected = sorted(held & {(number, ordinal) for ordinal in ordinals})
+    assert [pairs[i] for i in indexes] == expected
+    assert [(number, ordinal) for ordinal in sought[rows].tolist()] == expected
+    assert positions.has_any_in(number) == (number in files)
 
 
 def test_positions_of_different_files_do_not_overlap() -> None:

@@ -1,7 +1,9 @@
-"""The map that records make, against a map that holds the objects themselves."""
+"""The map that a replay makes, compared with a map of row objects."""
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -9,26 +11,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from inspector.facts.versions import VersionFacts
 from inspector.kernel.record_layout import RecordCounts
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from tests import cases
 from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
 from tests.encode import Record
-from tests.profiles import crossed
 
 KEYS = (b"", b"a" * 8, b"b" * 8, b"c" * 16, b"d" * 24)
 VALUES = (b"", b"v" * 8, b"w" * 8, b"v" * 16, b"v" * 32)
-TIMED_VALUES = tuple(
-    cases.group_state(visits, timer) for visits in (1, 2, None) for timer in (-1, 7, 8)
-)
+TIMED_VALUES = tuple(map(cases.group_state, [1, 1, 1, 2, 2, 2, None, None, None], [-1, 7, 8] * 3))
 A, B, C = KEYS[1:4]
 USERS = tuple(map(cases.user, "abcd"))
 V, W = VALUES[1:3]
+TIMERS = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
 
 
 def histories(values: tuple[bytes, ...]) -> st.SearchStrategy[list[Step]]:
-    """Versions of any records, in blocks of any size; some are loaded from a snapshot."""
+    """Return histories of any records in blocks of any size. Some versions are snapshots."""
     key, value = st.sampled_from(KEYS), st.sampled_from(values)
     changes = st.lists(st.tuples(key, value | st.none()), max_size=12)
     snapshot = st.dictionaries(key, value).map(lambda rows: list(rows.items()))
@@ -43,7 +44,7 @@ def steps(*versions: list[Record]) -> list[Step]:
 
 
 def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
-    """What a map holds of every live key."""
+    """Return the columns of every live key of a map."""
     ids = np.flatnonzero(state.live[: len(state)])
     names = ("key_size", "value_size", "value_hash", "put_step", "born_step", "puts")
     columns = [getattr(state, name)[ids].tolist() for name in names]
@@ -58,43 +59,45 @@ def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
 def test_version_facts_match_an_object_map(name: str, history: list[Step]) -> None:
     with kernel_of(name):
         _, _, result = replay(history)
-    objects = ObjectMap()
-    for step, facts in zip(history, result, strict=True):
+    assert result == object_facts(history)
+
+
+def object_facts(history: list[Step]) -> list[VersionFacts]:
+    """Return the facts of each version, counted over row objects."""
+    objects, result = ObjectMap(), []
+    for step in history:
         objects.take(step)
-        assert facts == objects.facts()
-        if not step.rebase:
-            assert facts.two_versions_bytes == objects.held_bytes()
+        result.append(objects.facts())
+        assert step.rebase or result[-1].two_versions_bytes == objects.held_bytes()
+    return result
 
 
-@pytest.mark.parametrize(("name", "timed"), crossed(KERNELS, [False, True]))
-def test_state_map_tables_grow_with_many_keys(name: str, timed: bool) -> None:
-    keys = [b"%08d" % number for number in range(20_000)]
-    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE) if timed else None
-    first = [(key, cases.group_state(1, 7)) for key in keys]
+KEY_COUNT = 20_000
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_state_map_tables_grow_with_many_keys(name: str) -> None:
+    keys = [b"%08d" % number for number in range(KEY_COUNT)]
+    first, second = cases.group_state(1, 7), cases.group_state(2, 9)
     history = [
-        Step(first, cuts=range(0, 20_000, 500)),  # the tables grow at different blocks
-        Step([(key, cases.group_state(2, 9)) for key in keys[::2]]),
+        Step([(key, first) for key in keys], cuts=range(0, KEY_COUNT, 500)),
+        Step([(key, second) for key in keys[::2]]),
     ]
     with kernel_of(name):
-        state, _, (_, newest) = replay(history, track)
-    assert (newest.rows, newest.changed_rows) == (20_000, 10_000)
-    if timed:
-        over = [7, NO_CLOCK] * 10_000
-        assert state.put_over_clock[: len(state)].tolist() == over
-        assert state.clock[: len(state)].tolist() == [9, 7] * 10_000
+        state, _, (_, newest) = replay(history, TIMERS)
+    assert (newest.rows, newest.changed_rows) == (KEY_COUNT, KEY_COUNT // 2)
+    half = KEY_COUNT // 2
+    assert state.put_over_clock[:KEY_COUNT].tolist() == [7, NO_CLOCK] * half
+    assert state.clock[:KEY_COUNT].tolist() == [9, 7] * half
 
 
 @pytest.mark.parametrize("name", KERNELS)
 @given(history=histories(TIMED_VALUES))
 @example(history=steps([(A, TIMED_VALUES[1])], [(A, TIMED_VALUES[2])], [(A, TIMED_VALUES[2])]))
 def test_tracked_timer_changes_no_version_fact(name: str, history: list[Step]) -> None:
-    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     with kernel_of(name):
-        _, _, result = replay(history, track)
-    objects = ObjectMap()
-    for step, facts in zip(history, result, strict=True):
-        objects.take(step)
-        assert facts == objects.facts()
+        _, _, result = replay(history, TIMERS)
+    assert result == object_facts(history)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -106,26 +109,26 @@ def test_tracked_timer_changes_no_version_fact(name: str, history: list[Step]) -
     )
 )
 def test_apply_ahead_reports_each_version(name: str, history: list[list[Record]]) -> None:
-    def seen(state: StateMap, change: Change) -> list[Any]:
+    def columns_of(state: StateMap, change: Change) -> list[Any]:
+        """Return all columns of the keys that the last version touched."""
         touched = state.list_touched_keys()
         ids = touched.ids
         of_keys = state.clock[ids], state.record[ids], state.put_over_clock[ids], state.live[ids]
         columns = *vars(touched).values(), *of_keys, state.put_same_state[ids]
         return [state.versions[-1], change.first_descent, *(item.tolist() for item in columns)]
 
-    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     with kernel_of(name):
-        alone, together = StateMap(track), StateMap(track)
+        alone, together = StateMap(TIMERS), StateMap(TIMERS)
         expected, result = list[Any](), list[Any]()
         for version, records in enumerate(history, 1):
             alone.begin(version)
             alone.apply(cases.block(records))
-            expected.append(seen(alone, alone.end()))
-        ends = np.cumsum([len(records) for records in history], dtype=np.int64)
-        block = cases.block([record for records in history for record in records])
+            expected.append(columns_of(alone, alone.end()))
+        ends = np.cumsum(list(map(len, history)), dtype=np.int64)
+        block = cases.block(list(chain(*history)))
         versions = range(1, len(history) + 1)
         together.apply_ahead(
-            block, ends, versions, lambda change: result.append(seen(together, change))
+            block, ends, versions, lambda change: result.append(columns_of(together, change))
         )
     assert result == expected
     assert live_columns(together) == live_columns(alone)
@@ -161,23 +164,22 @@ def test_put_and_insert_step_of_each_row(history: list[Step]) -> None:
     state, _, _ = replay(history)
     put: dict[bytes, int] = {}
     born: dict[bytes, int] = {}
-    puts: dict[bytes, int] = {}
+    puts: Counter[bytes] = Counter()
     for number, step in enumerate(history):
         if step.rebase:
-            put, born, puts = {}, {}, {}
+            put, born, puts = {}, {}, Counter()
         written = BEFORE_WINDOW if step.rebase else number
         for key, value in step.records:
             if value is None:
                 put.pop(key, None)
-                continue
-            born[key] = born[key] if key in put else written
-            put[key] = written
-            puts[key] = puts.get(key, 0) + (not step.rebase)
-    ids = np.flatnonzero(state.live[: len(state)])
-    for key, at in zip(state.keys(ids), ids, strict=True):
-        assert (state.put_step[at], state.born_step[at]) == (put[key], born[key])
-        assert state.puts[at] == puts[key]
-    assert cases.live_keys(state) == set(put)
+            else:
+                born[key] = born[key] if key in put else written
+                put[key] = written
+                puts[key] += not step.rebase
+    columns = live_columns(state)
+    assert {key: row[3:] for key, row in columns.items()} == {
+        key: (step, born[key], puts[key]) for key, step in put.items()
+    }
 
 
 # --- single cases ----------------------------------------------------------------------------
@@ -233,12 +235,8 @@ def test_replay_from_base_has_unknown_change() -> None:
 
 def test_many_keys_are_removed_correctly() -> None:
     keys = [number.to_bytes(8, "little") for number in range(5000)]
-    state, _, facts = replay(
-        [
-            Step([(key, key) for key in keys], cuts=range(0, 5000, 700)),
-            Step([(key, None) for key in keys[::2]]),
-        ]
-    )
+    puts = Step(list(zip(keys, keys, strict=True)), cuts=range(0, 5000, 700))
+    state, _, facts = replay([puts, Step(list(dict.fromkeys(keys[::2]).items()))])
     assert facts[1].removed_rows == 2500
     assert cases.live_keys(state) == set(keys[1::2])
 
@@ -264,14 +262,14 @@ def test_portions_cover_all_ids_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def timed(*versions: list[Record]) -> StateMap:
-    return replay(steps(*versions), cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE))[0]
+    return replay(steps(*versions), TIMERS)[0]
 
 
 def test_put_reports_replaced_timer_and_unchanged_state() -> None:
-    first, same, second = (cases.user(name) for name in "abc")
+    first, same, second, _ = USERS
     state = timed(
-        [(key, cases.group_state(1, 50)) for key in (first, same, second)],
-        [(same, cases.group_state(1, -1)), (second, cases.group_state(2, -1))],
+        [cases.put(first, 50), cases.put(same, 50), cases.put(second, 50)],
+        [cases.put(same, -1), cases.put(second, -1, visits=2)],
     )
     assert state.clock[:3].tolist() == [50, -1, -1]
     assert state.put_over_clock[:3].tolist() == [NO_CLOCK, 50, 50]
@@ -281,36 +279,28 @@ def test_put_reports_replaced_timer_and_unchanged_state() -> None:
 
 def test_key_put_after_removal_replaces_no_timer() -> None:
     key = cases.user("a")
-    state = timed(
-        [(key, cases.group_state(1, 50))], [(key, None)], [(key, cases.group_state(1, 9))]
-    )
+    state = timed([cases.put(key, 50)], [(key, None)], [cases.put(key, 9)])
     assert (state.clock[0], state.put_over_clock[0]) == (9, NO_CLOCK)
     assert not state.put_same_state[0]
 
 
 def test_removal_has_its_record_position() -> None:
-    first, second = (cases.user(name) for name in "ab")
-    state = timed([(first, cases.group_state(1, 50))], [(second, None), (first, None)])
-    assert dict(zip(state.keys(np.arange(2)), state.record[:2].tolist(), strict=True)) == {
-        first: 1,
-        second: 0,
-    }
+    first, second, *_ = USERS
+    state = timed([cases.put(first, 50)], [(second, None), (first, None)])
+    assert state.keys(np.arange(2)) == [first, second]
+    assert state.record[:2].tolist() == [1, 0]
 
 
 def test_timer_set_twice_in_a_version_replaces_the_first() -> None:
     key = cases.user("a")
-    state = timed(
-        [(key, cases.group_state(1, 50))],
-        [(key, cases.group_state(2, 60)), (key, cases.group_state(1, 70))],
-    )
+    state = timed([cases.put(key, 50)], [cases.put(key, 60, visits=2), cases.put(key, 70)])
     assert (state.clock[0], state.put_over_clock[0]) == (70, 60)
     assert state.put_same_state[0]
     assert state.record[0] == 1
 
 
 def test_first_key_descent_is_found_within_a_block() -> None:
-    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
-    ascending = [(cases.user(name), cases.group_state(1, -1)) for name in "abcd"]
+    ascending = [cases.put(key, -1) for key in USERS]
     descends = [*ascending[:3], ascending[0], ascending[1], ascending[0]]
     history = [
         Step(ascending),
@@ -318,8 +308,8 @@ def test_first_key_descent_is_found_within_a_block() -> None:
         Step(descends, cuts=(3,)),
         Step(descends, cuts=(2,)),
     ]
-    _, changes, _ = replay(history, track)
-    # Across the border of two blocks nothing is compared.
+    _, changes, _ = replay(history, TIMERS)
+    # Keys of different blocks are not compared.
     assert [change.first_descent for change in changes] == [None, 3, 5, 3]
 
 

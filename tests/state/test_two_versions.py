@@ -1,8 +1,8 @@
-"""Keys that differ between two versions, against plain dicts."""
+"""Keys that differ between two versions, compared with dicts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from hypothesis import given
@@ -36,15 +36,13 @@ def learn(
 
 
 def state(contents: Sequence[Sequence[Record]]) -> dict[bytes, tuple[bytes, tuple[int, int]]]:
-    """Key -> value and place."""
-    result: dict[bytes, tuple[bytes, tuple[int, int]]] = {}
-    for number, entries in enumerate(contents):
-        for i, (key, value) in enumerate(entries):
-            if value is None:
-                result.pop(key, None)
-            else:
-                result[key] = (value, (number, i))
-    return result
+    """Return the value of each live key and the position of its last put."""
+    last = {
+        key: (value, (number, i))
+        for number, entries in enumerate(contents)
+        for i, (key, value) in enumerate(entries)
+    }
+    return {key: (value, place) for key, (value, place) in last.items() if value is not None}
 
 
 @given(files, files, st.booleans(), st.integers(1, 3))
@@ -64,34 +62,28 @@ def test_differences_of_two_versions_match_dicts(
     new = [*old, *more] if shared else more
     was, now = state(old), state(new)
     differ = Differences.join(parts)
-    places = {
-        "added": (
-            Compared.NEW,
-            differ.ids["added"],
-            {k: v for k, v in now.items() if k not in was},
-        ),
-        "removed": (
-            Compared.OLD,
-            differ.ids["removed"],
-            {k: v for k, v in was.items() if k not in now},
-        ),
-        "changed": (
-            Compared.NEW,
-            differ.ids["changed"],
-            {k: v for k, v in now.items() if k in was and was[k][0] != v[0]},
-        ),
-    }
-    for side, ids, expected in places.values():
-        assert sorted(differ.value_sizes(side, ids)) == sorted(len(v) for v, _ in expected.values())
-        assert differ.key_sizes[ids].sum() == sum(map(len, expected))
-        positions, _ = differ.places(side, ids)
-        where = {
-            (number, int(i))
-            for number in range(len(new) + len(old))
-            for i in positions.find(number, np.arange(20))[0]
-        }
-        assert where == {location for _, location in expected.values()}
-        assert all(positions.has_any_in(number) for number, _ in where)
+    changed = {key for key in was.keys() & now.keys() if was[key][0] != now[key][0]}
+    added, removed = now.keys() - was.keys(), was.keys() - now.keys()
+    assert rows_of(differ, Compared.NEW, "added") == expected_rows(now, added)
+    assert rows_of(differ, Compared.OLD, "removed") == expected_rows(was, removed)
+    assert rows_of(differ, Compared.NEW, "changed") == expected_rows(now, changed)
+
+
+Rows = tuple[list[int], list[int], list[tuple[int, int]]]
+"""Sizes of keys, sizes of values, and positions of some rows, each sorted."""
+
+
+def rows_of(differ: Differences, side: Compared, kind: str) -> Rows:
+    ids = differ.ids[kind]
+    positions, _ = differ.places(side, ids)
+    files = [number for number in range(6) if positions.has_any_in(number)]
+    places = [(n, i) for n in files for i in positions.find(n, np.arange(20))[0].tolist()]
+    return sorted(differ.key_sizes[ids]), sorted(differ.value_sizes(side, ids)), places
+
+
+def expected_rows(state: dict[bytes, tuple[bytes, tuple[int, int]]], keys: Iterable[bytes]) -> Rows:
+    values, places = zip(*map(state.__getitem__, keys), strict=True) if keys else ((), ())
+    return sorted(map(len, keys)), sorted(map(len, values)), sorted(places)
 
 
 def test_forgotten_version_has_no_keys() -> None:
