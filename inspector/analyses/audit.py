@@ -167,8 +167,9 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     PATH is only read. `inspector explain findings` lists the rules. To compare with an earlier
     batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
 
-    Several checkpoints give a table with one row each, the most urgent first. A checkpoint that
-    cannot be read does not stop the others. The greatest exit code counts.
+    Several checkpoints give a table with one row each, the most urgent first (unreadable, error,
+    warning, info, ok). A checkpoint that cannot be read does not stop the others. The greatest exit
+    code counts.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the
