@@ -20,6 +20,11 @@ from tests.cli.support import checkpoint_of, copy_of, run, tree, values
 JOIN = str(checkpoint_of("join_left_outer"))
 
 
+def row_counts(tables: list[StoreTable]) -> list[tuple[str, int]]:
+    """Return the name and the number of rows of each exported table."""
+    return [(t.name, pa.Table.from_batches(t.batches, t.schema).num_rows) for t in tables]
+
+
 def test_exported_tables_have_all_rows_and_changes() -> None:
     assert row_counts(api.export("rows", JOIN)) == [
         ("operator-0.left-keyToNumValues", 44),
@@ -208,8 +213,3 @@ def test_file_extension_that_contradicts_the_format_is_refused(tmp_path: Path) -
 def test_message_counts_one_row_in_the_singular(tmp_path: Path) -> None:
     outcome = run("export", "rows", GROUPS, "-O", tmp_path / "x.arrow", "--key", "value=once-000")
     assert f"{tmp_path / 'x.arrow'}: 1 row\n" in outcome.err
-
-
-def row_counts(tables: list[StoreTable]) -> list[tuple[str, int]]:
-    """Return the name and the number of rows of each exported table."""
-    return [(t.name, pa.Table.from_batches(t.batches, t.schema).num_rows) for t in tables]

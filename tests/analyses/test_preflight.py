@@ -48,6 +48,19 @@ def edit_offsets(root: Path, change: Callable[[list[str]], list[str]]) -> None:
     file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
 
+def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
+    """The lines that are not ok by their rule, but for that on logic, which no file shows."""
+    report = api.preflight(str(old), None if new is None else str(new), **options)
+    rows: list[Any] = list(report.primary.rows)
+    assert report.summary["verdict"] == max(
+        (row["verdict"] for row in rows), key=lambda word: Restarts(word).rank
+    )
+    result = {row["rule"]: row for row in rows if row["verdict"] != "ok"}
+    assert {finding.kind.id for finding in report.findings} == set(result)
+    result.pop("SS495", None)
+    return result
+
+
 def with_conf(**conf: str) -> Callable[[list[str]], list[str]]:
     def change(lines: list[str]) -> list[str]:
         header = json.loads(lines[1])
@@ -72,19 +85,6 @@ def with_fields(
     )
     write_schema(folder, *pair)
     return root
-
-
-def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
-    """The lines that are not ok by their rule, but for that on logic, which no file shows."""
-    report = api.preflight(str(old), None if new is None else str(new), **options)
-    rows: list[Any] = list(report.primary.rows)
-    assert report.summary["verdict"] == max(
-        (row["verdict"] for row in rows), key=lambda word: Restarts(word).rank
-    )
-    result = {row["rule"]: row for row in rows if row["verdict"] != "ok"}
-    assert {finding.kind.id for finding in report.findings} == set(result)
-    result.pop("SS495", None)
-    return result
 
 
 @pytest.mark.parametrize("case", [AGGREGATION, JOIN, ONCE, TRANSFORM, "fmgws_event_ignore"])

@@ -28,13 +28,6 @@ def _name(checkpoint: Path) -> str:
     return "/".join(checkpoint.parts[-3:-1])
 
 
-def flat(column: Any) -> list[Any]:
-    """The columns of a struct, or a column of its own, as lists."""
-    array = column.combine_chunks()
-    parts = array.flatten() if pa.types.is_struct(array.type) else []
-    return [as_duckdb(part).to_pylist() for part in parts]
-
-
 def as_duckdb(array: Any) -> Any:
     """An array in the type in which DuckDB gives it: a duration is an interval."""
     if not pa.types.is_duration(array.type):
@@ -42,6 +35,13 @@ def as_duckdb(array: Any) -> Any:
     micros = array.view(pa.int64()).to_pylist()
     parts: Any = [None if us is None else (0, 0, us * 1000) for us in micros]
     return pa.array(parts, pa.month_day_nano_interval())
+
+
+def flat(column: Any) -> list[Any]:
+    """The columns of a struct, or a column of its own, as lists."""
+    array = column.combine_chunks()
+    parts = array.flatten() if pa.types.is_struct(array.type) else []
+    return [as_duckdb(part).to_pylist() for part in parts]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,12 @@ def without_columns(verdict: Verdict | None) -> Verdict | None:
     return replace(verdict, growth=replace(verdict.growth, new_columns=()))
 
 
+def watch_rows(path: str | Path, **options: Any) -> list[dict[str, Any]]:
+    """Return the row of each report of a watch that does not wait between batches."""
+    reports = watch(str(path), **NO_WAIT, **options)
+    return [dict(row) for report in reports for row in report.primary.rows]
+
+
 @pytest.mark.parametrize(
     ("case", "newest", "row", "leftovers"),
     [
@@ -62,6 +68,15 @@ def test_watch_rows_equal_timeline_and_audit(
     audit = api.audit(path)
     assert list(reports[-1].findings) == list(audit.findings)
     assert reports[-1].verdict == without_columns(audit.verdict)
+
+
+def findings_of(rows: list[dict[str, Any]]) -> list[tuple[int, list[str], list[str]]]:
+    """Return batch id, ids of new findings and ids of gone findings of rows that have any."""
+    return [
+        (row["batch_id"], values(row["findings_new"], "id"), values(row["findings_gone"], "id"))
+        for row in rows
+        if row["findings_new"] or row["findings_gone"]
+    ]
 
 
 def test_watch_reports_new_and_gone_findings(
@@ -347,21 +362,6 @@ def test_closed_pipe_ends_the_watch_without_an_error(live: Live) -> None:
     assert live.process.stderr is not None
     assert live.process.stderr.read() == ""
     assert live.process.returncode == Exit.OK
-
-
-def watch_rows(path: str | Path, **options: Any) -> list[dict[str, Any]]:
-    """Return the row of each report of a watch that does not wait between batches."""
-    reports = watch(str(path), **NO_WAIT, **options)
-    return [dict(row) for report in reports for row in report.primary.rows]
-
-
-def findings_of(rows: list[dict[str, Any]]) -> list[tuple[int, list[str], list[str]]]:
-    """Return batch id, ids of new findings and ids of gone findings of rows that have any."""
-    return [
-        (row["batch_id"], values(row["findings_new"], "id"), values(row["findings_gone"], "id"))
-        for row in rows
-        if row["findings_new"] or row["findings_gone"]
-    ]
 
 
 WATCHED = ("batch_id", "rows", "row_bytes", "puts", "updates", "removals", "delta_bytes")

@@ -72,6 +72,14 @@ def with_messages(options: api.Options) -> tuple[api.Options, list[str]]:
     return replace(options, engine=EngineOptions(LOCAL, notify=messages.append)), messages
 
 
+def run_of(audits: dict[str, Audited | None], path: str) -> Recalled:
+    """Return the run that an executor made of a checkpoint."""
+    audit = audits[path]
+    assert audit is not None
+    assert audit.run is not None
+    return audit.run
+
+
 @pytest.mark.parametrize(
     "paths", [EVERY[::24], pytest.param(EVERY[::6], marks=pytest.mark.full)], ids=["few", "many"]
 )
@@ -204,11 +212,3 @@ def test_fleet_members_in_memory_are_small(output: str) -> None:
         kept = [(m.row, m.columns, m.names, m.cause, m.to_do) for m in members]
         assert len(pickle.dumps(kept)) < 400 * 100
         assert "/99" in "".join(document(form, members))
-
-
-def run_of(audits: dict[str, Audited | None], path: str) -> Recalled:
-    """Return the run that an executor made of a checkpoint."""
-    audit = audits[path]
-    assert audit is not None
-    assert audit.run is not None
-    return audit.run

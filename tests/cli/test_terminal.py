@@ -25,6 +25,13 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LEAK = checkpoint_of("fmgws_event_ignore")
 
 
+def _piece(screen: int) -> bytes:
+    try:
+        return os.read(screen, 1 << 16)
+    except OSError:  # how Linux says that nobody writes to it any more
+        return b""
+
+
 def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int, str]:
     """The exit code of the program on a terminal of a width, and all that it shows."""
     result, terminal = pty.openpty()
@@ -44,13 +51,6 @@ def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int,
         while piece := _piece(screen.fileno()):
             message += piece
     return process.wait(), message.decode().replace("\r\n", "\n")
-
-
-def _piece(screen: int) -> bytes:
-    try:
-        return os.read(screen, 1 << 16)
-    except OSError:  # how Linux says that nobody writes to it any more
-        return b""
 
 
 @contextmanager
