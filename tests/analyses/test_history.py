@@ -1,4 +1,4 @@
-"""``inspector history``: its report through the API, and what the command line prints."""
+"""``inspector history``: its report from the API and its printed output."""
 
 from __future__ import annotations
 

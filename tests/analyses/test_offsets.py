@@ -24,7 +24,7 @@ STATEFUL = checkpoint_of("trouble_idle_source")
 def query(
     root: Path, entries: Mapping[int, Sequence[str]], *, committed: int | None = None
 ) -> Path:
-    """A checkpoint of a query without state, with these lines of sources by batch.
+    """Write a checkpoint of a query without state, with these lines of sources by batch.
 
     ``committed`` is the last batch with a commit; all batches have one by default.
     """
@@ -253,7 +253,7 @@ def test_damaged_source_log_is_a_problem(files: Path) -> None:
 
 
 def start(root: Path, **options: Any) -> dict[str, Any]:
-    """The first option of the new query."""
+    """Return the first option that a new query needs to start at the offsets."""
     return dict(rows_of(root, form="starting-offsets", **options)[0])
 
 

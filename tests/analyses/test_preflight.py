@@ -1,4 +1,4 @@
-"""``preflight``: every line that a difference makes, without a Spark."""
+"""``inspector preflight``: the line of each difference, without a Spark."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def with_conf(**conf: str) -> Callable[[list[str]], list[str]]:
 def with_fields(
     root: Path, key: Callable[[Fields], Fields] = list, value: Callable[[Fields], Fields] = list
 ) -> Path:
-    """Other fields in the schema of the only store."""
+    """Change the fields in the schema of the only store."""
     folder = root / "state" / "0" / "0"
     file = folder / "_metadata" / "schema"
     schema = parse_state_schema(file.read_bytes())

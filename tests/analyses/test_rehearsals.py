@@ -1,4 +1,4 @@
-"""``preflight --before``: what the batches of two rehearsals show, without a Spark."""
+"""``inspector preflight --before``: comparison of the batches of two rehearsals."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_store_of_the_old_query_alone_is_not_compared(tmp_path: Path) -> None:
 
 
 def join_rows(**seconds: float) -> dict[str, tuple[object, object]]:
-    """Rows of the left side of the join of fixtures, by the second of their event time."""
+    """Return rows of the left side of the fixture's join with these event times in seconds."""
     start = datetime(2024, 1, 1, tzinfo=timezone.utc)
     return {
         name: (

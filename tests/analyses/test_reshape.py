@@ -1,4 +1,4 @@
-"""``copy --partitions``: the same rows, each in the partition that Spark's hash gives it."""
+"""``inspector copy --partitions``: rows in the partitions of Spark's hash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RELEASES = ("3.5.9", "4.1.4", "4.3.0")
 
 
 def every_checkpoint() -> list[Path]:
-    """A checkpoint of each case of releases that record how rows are placed."""
+    """Return the checkpoint of each fixture whose release records the partitioning."""
     return [
         case / "checkpoint"
         for release in RELEASES
@@ -134,7 +134,7 @@ def test_earlier_batch_is_reshaped(tmp_path: Path) -> None:
 
 
 def refusal(root: Path, tmp_path: Path, **words: Any) -> str:
-    """The message with which a copy is refused; nothing is written."""
+    """Return the message of a refused copy, and check that nothing was written."""
     with pytest.raises(InspectorError) as caught:
         api.copy(str(root), str(tmp_path / "copy"), **words)
     assert not (tmp_path / "copy").exists()
@@ -193,7 +193,7 @@ def test_row_without_a_known_partition_is_refused(
 def test_row_in_the_wrong_partition_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The audit before the copy checks other stores than those of timers by time."""
+    """The audit before the copy checks all stores except those of timers by time."""
     root = Path(shutil.copytree(checkpoint("rocksdb_tws_event"), tmp_path / "checkpoint"))
     (root / "state/0/0").rename(root / "state/0/spare")
     (root / "state/0/1").rename(root / "state/0/0")

@@ -1,4 +1,4 @@
-"""``copy --provider``: the same rows for the other provider, alone and with other options."""
+"""``inspector copy --provider``: rows for the other provider, also with other options."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def other_provider(root: Path) -> Any:
-    """The provider that a checkpoint does not have."""
+    """Return the provider that did not write a checkpoint."""
     return "hdfs" if "rocksdb" in root.parts[-2] and "hdfs" not in root.parts[-2] else "rocksdb"
 
 

@@ -1,4 +1,4 @@
-"""``copy --state-format 2``: the same state as a query has that began with format 2."""
+"""``inspector copy --state-format 2``: state in the format of newer queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``inspector rows``: its report through the API, and what the command line prints."""
+"""``inspector rows``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ HOSTILE = "\x1b[31mred\x1b[0m\r\n|<b>*`\x07\u202e\t"
 
 
 def made(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
-    """A checkpoint with these rows in its newest version and nothing else."""
+    """Write a checkpoint whose newest version has only these rows."""
     records = [(row(schema_of(*KEY), k), row(schema_of(*PRINTED_VALUE), v)) for k, v in entries]
     schemas = schema_json(*KEY), schema_json(*PRINTED_VALUE)
     return replace_state(copy_of("agg_append", folder), schemas, {(1, 10): records})
@@ -269,7 +269,7 @@ def test_damaged_snapshot_is_replaced_by_its_deltas(tmp_path: Path) -> None:
 
 @pytest.fixture
 def memory() -> Iterator[str]:
-    """A fixture in fsspec's memory."""
+    """Put a fixture into fsspec's memory and return its URL."""
     system = fsspec.filesystem("memory")
     system.put(str(checkpoint_of("join_left_outer")), "/inspected/ck", recursive=True)
     yield "memory://inspected/ck"
@@ -285,7 +285,7 @@ def test_fsspec_storage_gives_the_local_rows(command: str, memory: str) -> None:
 
 
 class Forbidding(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
-    """A storage that refuses one file."""
+    """A storage that denies reading one file."""
 
     protocol = "forbidding"
     store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it

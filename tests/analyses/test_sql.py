@@ -1,4 +1,4 @@
-"""``sql``: views over the state, what a query reads of them, and relations in Python."""
+"""``inspector sql``: views of the state, the columns that a query reads, and relations."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ALL = [case / "checkpoint" for case in (*hdfs_cases(), *rocksdb_cases())]
 
 
 def _name(checkpoint: Path) -> str:
-    """Release and name of a fixture."""
+    """Return release and name of a fixture."""
     return "/".join(checkpoint.parts[-3:-1])
 
 
 def as_duckdb(array: Any) -> Any:
-    """An array in the type in which DuckDB gives it: a duration is an interval."""
+    """Return an array in the type that DuckDB returns; a duration becomes an interval."""
     if not pa.types.is_duration(array.type):
         return array
     micros = array.view(pa.int64()).to_pylist()
@@ -39,7 +39,7 @@ def as_duckdb(array: Any) -> Any:
 
 
 def flat(column: Any) -> list[Any]:
-    """The columns of a struct, or a column of its own, as lists."""
+    """Return the fields of a struct column as lists."""
     array = column.combine_chunks()
     parts = array.flatten() if pa.types.is_struct(array.type) else []
     return [as_duckdb(part).to_pylist() for part in parts]

@@ -1,4 +1,4 @@
-"""``inspector top``: its report through the API, and what the command line prints."""
+"""``inspector top``: its report from the API and its printed output."""
 
 from __future__ import annotations
 

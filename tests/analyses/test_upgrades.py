@@ -1,4 +1,4 @@
-"""``preflight`` without a second checkpoint: another release, mode or conf, without a Spark."""
+"""``inspector preflight`` of one checkpoint: another release, mode or conf."""
 
 from __future__ import annotations
 

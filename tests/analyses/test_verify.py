@@ -1,4 +1,4 @@
-"""``inspector verify``: its report through the API, and what the command line prints."""
+"""``inspector verify``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_invalid_subset_is_refused(subset: str) -> None:
 
 
 def raw(file: Path) -> bytes:
-    """The records of a delta, as they are before compression."""
+    """Return the records of a delta before compression."""
     return b"".join(inflate(iter([file.read_bytes()]), "lz4"))
 
 
@@ -168,7 +168,7 @@ def test_snapshot_is_compared_with_its_deltas(tmp_path: Path) -> None:
 
 
 def raw_record(key: bytes, value: bytes) -> bytes:
-    """A put, before compression."""
+    """Return the bytes of a put before compression."""
     return struct.pack(">i", len(key)) + key + struct.pack(">i", len(value)) + value
 
 

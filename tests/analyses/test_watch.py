@@ -1,4 +1,4 @@
-"""``inspector watch``: its report through the API, and what the command line prints."""
+"""``inspector watch``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_WAIT: dict[str, Any] = {"interval": 0.001}
 
 
 def without_columns(verdict: Verdict | None) -> Verdict | None:
-    """A verdict that names no columns of new keys: a watch compares none."""
+    """Return a verdict without columns of new keys, which a watch does not compare."""
     if verdict is None or verdict.growth is None:
         return verdict
     return replace(verdict, growth=replace(verdict.growth, new_columns=()))
@@ -301,7 +301,7 @@ def test_prometheus_file_inside_the_checkpoint_is_refused(tmp_path: Path) -> Non
 
 
 class Live:
-    """A query that grows while the command, a process of its own, follows it."""
+    """A query that runs batches while ``inspector watch`` follows it in another process."""
 
     def __init__(self, folder: Path) -> None:
         self.query = Growing(CASE, folder)
@@ -316,13 +316,13 @@ class Live:
         )
 
     def line(self) -> dict[str, object]:
-        """The next line; waits for it."""
+        """Wait for the next line and return it."""
         assert self.process.stdout is not None
         document: dict[str, object] = json.loads(self.process.stdout.readline())
         return document
 
     def end(self) -> tuple[int, str]:
-        """The exit code and stderr."""
+        """Return the exit code and stderr."""
         _, result = self.process.communicate(timeout=300)
         return self.process.returncode, result
 

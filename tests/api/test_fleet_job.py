@@ -1,4 +1,4 @@
-"""Audits that Spark's executors make whole: equal to those of this process, and flat in memory."""
+"""Audits by Spark's executors: reports equal to local ones, jobs, cache, and memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FEW = [str(checkpoint_of(case)) for case in ("agg_update", "agg_append", "agg_v1
 
 
 class Executors(Engine):
-    """Stands for Spark: what it runs crosses as bytes.
+    """An engine in place of Spark that pickles its functions and tasks.
 
     Attributes:
         jobs: the tasks of each job.

@@ -1,4 +1,4 @@
-"""What every command does alike: formats, exit codes, nothing written to the checkpoint."""
+"""Properties of every command: formats, exit codes, and an unchanged checkpoint."""
 
 import json
 import re
@@ -33,7 +33,7 @@ LEAK = "fmgws_event_ignore"
 
 
 def expected_code(case: str, command: str) -> int:
-    """Only the leak has a finding that counts, and only an audit fails by it unless asked to."""
+    """Return the exit code: only an audit of the leak fails."""
     return 1 if (case, command) == (LEAK, "audit") else 0
 
 

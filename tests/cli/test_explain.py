@@ -79,7 +79,7 @@ def test_explain_refuses_a_missing_checkpoint_or_text() -> None:
 
 
 def _all_of(terminal: int) -> str:
-    """What a terminal was sent; on Linux reading one that nobody holds open fails at its end."""
+    """Return the text that was written to a terminal; on Linux its end is an OSError."""
     pieces: list[bytes] = []
     with suppress(OSError):
         while piece := os.read(terminal, 65536):

@@ -1,4 +1,4 @@
-"""--history adds what was found to a table, once for all checkpoints of a run."""
+"""``--history``: one table with a row for each audit."""
 
 from __future__ import annotations
 

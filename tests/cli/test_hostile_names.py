@@ -1,4 +1,4 @@
-"""Names are anybody's input: whatever a command prints of them has no control character in it."""
+"""Names of files, operators and tables are escaped in every output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hostile_operator(data: bytes) -> bytes:
 
 
 def rename_tables(snapshot: Path, name: str) -> None:
-    """Let a snapshot name its tables by another name."""
+    """Replace the names of the table files in a snapshot."""
     with zipfile.ZipFile(snapshot) as archive:
         parts = {item: archive.read(item) for item in archive.namelist()}
     version, _, text = parts["metadata"].partition(b"\n")
@@ -47,7 +47,7 @@ def rename_tables(snapshot: Path, name: str) -> None:
 
 
 def damaged(folder: Path, case: str) -> Path:
-    """A checkpoint of hostile names, with a problem of each kind that names one."""
+    """Write a checkpoint with hostile names and with problems that mention them."""
     root = folder / HOSTILE
     shutil.copytree(NEWEST / case / "checkpoint", root)
     change(next(root.glob("state/*/_metadata/metadata")), hostile_operator)

@@ -19,7 +19,7 @@ VALUE = "count bigint, sum bigint, max timestamp"
 
 
 def _copy_of(release: str, folder: Path) -> Path:
-    """The same query by some release: from one to the next its rows are the same."""
+    """Return a copy of a fixture by another Spark release, which has the same rows."""
     source = FIXTURES / release / "agg_update" / "checkpoint"
     return Path(shutil.copytree(source, folder / release))
 
@@ -35,7 +35,7 @@ def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
 
 
 def contents(path: Path, *options: str) -> list[tuple[str, str]]:
-    """Keys and values of all rows. When they expire is not known from a given schema."""
+    """Return keys and values of all rows."""
     return [(row["key"], row["value"]) for row in run("rows", path, "-o", "csv", *options).csv]
 
 

@@ -1,4 +1,4 @@
-"""Files of data: whole or not at all, with every type that they can hold."""
+"""Data files: types, target paths, and failed writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows, at its width and with its colours; and what a pipe gets."""
+"""Width and colours of the output on a terminal and in a pipe."""
 
 import fcntl
 import os
@@ -33,7 +33,7 @@ def _piece(screen: int) -> bytes:
 
 
 def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int, str]:
-    """The exit code of the program on a terminal of a width, and all that it shows."""
+    """Run a command on a terminal of a width and return exit code and output."""
     result, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
@@ -55,7 +55,7 @@ def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int,
 
 @contextmanager
 def terminal_of(monkeypatch: pytest.MonkeyPatch, columns: int) -> Iterator[None]:
-    """A terminal as stdout and stderr of this process."""
+    """Use a terminal as stdout of this process."""
     _, terminal = pty.openpty()
     with os.fdopen(terminal, "w") as file:
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -66,7 +66,7 @@ def terminal_of(monkeypatch: pytest.MonkeyPatch, columns: int) -> Iterator[None]
 
 
 def widest(lines: list[str]) -> int:
-    """The width of the widest line; command lines are never broken, so that they can be copied."""
+    """Return the width of the widest line, except commands, which are never wrapped."""
     return max(cell_len(line) for line in lines if not line.lstrip().startswith("inspector "))
 
 
