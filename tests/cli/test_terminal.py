@@ -138,27 +138,28 @@ def test_color_option_and_environment(
 @pytest.mark.parametrize(
     ("columns", "options", "width"),
     [
-        (None, {}, PIPED_WIDTH),
+        ("", {}, PIPED_WIDTH),
         ("none", {}, PIPED_WIDTH),
         ("60", {}, 60),
         ("0", {}, None),
-        (None, {"wide": True}, None),
+        ("", {"wide": True}, None),
         ("60", {"wide": True}, None),
-        (None, {"output_file": "x"}, PIPED_WIDTH),
+        ("", {"output_file": "x"}, PIPED_WIDTH),
     ],
 )
 def test_width_of_piped_output(
-    columns: str | None,
-    options: dict[str, Any],
-    width: int | None,
-    monkeypatch: pytest.MonkeyPatch,
+    columns: str, options: dict[str, Any], width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COLUMNS")
-    if columns is not None:
-        monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("COLUMNS", columns)
     assert display_of(options).width == width
-    if width is not None and not options:
-        assert widest(run("audit", LEAK).out.splitlines()) <= width
+
+
+@pytest.mark.parametrize(("columns", "width"), [("", PIPED_WIDTH), ("60", 60)])
+def test_piped_audit_fits_its_width(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert widest(run("audit", LEAK).out.splitlines()) <= width
 
 
 def test_columns_variable_overrides_the_terminal_width(
