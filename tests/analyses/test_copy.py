@@ -179,12 +179,12 @@ def test_eviction_by_timeout_changes_only_the_timers(tmp_path: Path) -> None:
 )
 def test_named_key_is_evicted_with_both_providers(case: str, tmp_path: Path) -> None:
     root = checkpoint(case)
-    first, *others = rows(root)
+    first, *remaining = rows(root)
     report = api.copy(
         str(root), str(tmp_path / "copy"), Options(key=f"hex:{first[3]}"), by="removal"
     )
     assert report.summary["evicted_rows"] == 1
-    assert rows(tmp_path / "copy") == others
+    assert rows(tmp_path / "copy") == remaining
     assert severe(tmp_path / "copy") == []
 
 
@@ -594,8 +594,8 @@ def test_copy_with_wrong_rows_is_discarded(tmp_path: Path, monkeypatch: pytest.M
     root, write = checkpoint("agg_update"), destination.Destination.write
 
     def write_other_rows(self: Any, relative: str, chunks: Iterator[bytes]) -> int:
-        other = {"state/0/0/10.delta": iter([(root / "state/0/0/9.delta").read_bytes()])}
-        return write(self, relative, other.get(relative, chunks))
+        replaced = {"state/0/0/10.delta": iter([(root / "state/0/0/9.delta").read_bytes()])}
+        return write(self, relative, replaced.get(relative, chunks))
 
     monkeypatch.setattr(destination.Destination, "write", write_other_rows)
     refusal(root, tmp_path / "copy")

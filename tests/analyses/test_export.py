@@ -53,9 +53,9 @@ def test_store_reports_have_the_rows_of_the_rows_report() -> None:
 def test_listing_problem_is_reported_for_one_store(tmp_path: Path) -> None:
     root = copy_of("join_left_outer", tmp_path)
     (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
-    first, *others = api.export("rows", str(root))
+    first, *remaining = api.export("rows", str(root))
     assert first.problems
-    assert [table.problems for table in others] == [[], [], []]
+    assert [table.problems for table in remaining] == [[], [], []]
 
 
 # --- command line --------------------------------------------------------------------------------

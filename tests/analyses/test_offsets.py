@@ -329,14 +329,14 @@ def test_starting_offsets_of_other_sources(
 
 
 @pytest.mark.parametrize(
-    ("more", "option"),
+    ("fields", "option"),
     [
         ({}, "startingPosition"),
         ({"subSequenceNumber": "-1", "isLast": "true"}, "kinesis.startingposition"),
     ],
 )
-def test_starting_position_of_kinesis(tmp_path: Path, more: dict[str, str], option: str) -> None:
-    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "4959", **more}
+def test_starting_position_of_kinesis(tmp_path: Path, fields: dict[str, str], option: str) -> None:
+    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "4959", **fields}
     line = json.dumps({"metadata": {"streamName": "s", "batchId": "0"}, "shardId-0": shard})
     row = start(query(tmp_path / "kinesis", {0: [line]}))
     assert (row["option"], row["value"], row["delivery"]) == (option, line, "exactly once")

@@ -118,8 +118,8 @@ def test_plan_of_new_partitions_writes_nothing(tmp_path: Path) -> None:
     assert not dest.exists()
     assert planned.summary["written"] is False
     assert "--partitions 3" in " ".join(step.command or "" for step in planned.steps)
-    made = api.copy(str(root), str(dest), partitions=3)
-    assert planned.summary["copy_state_bytes"] == made.summary["copy_state_bytes"]
+    written = api.copy(str(root), str(dest), partitions=3)
+    assert planned.summary["copy_state_bytes"] == written.summary["copy_state_bytes"]
 
 
 def test_earlier_batch_is_reshaped(tmp_path: Path) -> None:

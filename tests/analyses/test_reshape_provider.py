@@ -145,9 +145,9 @@ def test_plan_for_another_provider_writes_nothing_and_repeats_its_options(tmp_pa
     assert not dest.exists()
     commands = " ".join(step.command or "" for step in planned.steps)
     assert "--partitions 3 --provider rocksdb" in commands
-    made = api.copy(str(root), str(dest), **words)
-    assert planned.summary["copy_state_bytes"] == made.summary["copy_state_bytes"]
-    notes = " ".join(made.notes)
+    written = api.copy(str(root), str(dest), **words)
+    assert planned.summary["copy_state_bytes"] == written.summary["copy_state_bytes"]
+    notes = " ".join(written.notes)
     assert "one changelog for each store of a partition" in notes
     assert "How long that takes was not measured" in notes
 

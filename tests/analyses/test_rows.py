@@ -121,7 +121,7 @@ AT = 1_704_067_200_123_456
 HOSTILE = "\x1b[31mred\x1b[0m\r\n|<b>*`\x07\u202e\t"
 
 
-def made(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
+def checkpoint_with_rows(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
     """Write a checkpoint whose newest version has only these rows."""
     records = [(row(schema_of(*KEY), k), row(schema_of(*PRINTED_VALUE), v)) for k, v in entries]
     schemas = schema_json(*KEY), schema_json(*PRINTED_VALUE)
@@ -131,7 +131,7 @@ def made(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     values = [7, Decimal("-12345678901234567890.50"), 2**63 - 1, b"\x00\xff\x10", float("nan"), []]
-    return made(tmp_path, (["Ä user", AT], values), ([None, None], [None] * 6))
+    return checkpoint_with_rows(tmp_path, (["Ä user", AT], values), ([None, None], [None] * 6))
 
 
 @pytest.mark.parametrize("output", ["json", "ndjson"])
@@ -187,7 +187,7 @@ def lines_with(text: str, word: str) -> list[str]:
 
 
 def test_control_characters_are_escaped(tmp_path: Path) -> None:
-    path = made(tmp_path, ([HOSTILE, AT], [1, Decimal(0), 2, b"", 0.0, [HOSTILE]]))
+    path = checkpoint_with_rows(tmp_path, ([HOSTILE, AT], [1, Decimal(0), 2, b"", 0.0, [HOSTILE]]))
     table, markdown = run("rows", path).out, run("rows", path, "-o", "markdown").out
     assert table.replace("\n", "").isprintable()
     assert markdown.replace("\n", "").isprintable()
@@ -202,7 +202,7 @@ def test_control_characters_are_escaped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output", ["table", "json", "ndjson", "csv", "markdown"])
 def test_invalid_utf_8_is_shown_in_every_format(output: str, tmp_path: Path) -> None:
-    path = made(tmp_path, ([b"\xff\xfe ok", AT], [1, Decimal(0), 2, b"", 0.0, []]))
+    path = checkpoint_with_rows(tmp_path, ([b"\xff\xfe ok", AT], [1, Decimal(0), 2, b"", 0.0, []]))
     outcome = run("rows", path, "-o", output)
     assert (outcome.code, outcome.err) == (0, "")
     assert " ok" in outcome.out
@@ -231,7 +231,7 @@ def test_table_shows_100_rows_and_ndjson_all(
 
 
 def test_empty_state_and_unreadable_state_differ(tmp_path: Path) -> None:
-    empty = made(tmp_path)
+    empty = checkpoint_with_rows(tmp_path)
     assert "(this version has no rows)" in run("rows", empty).out
     assert run("rows", empty).code == 0
     assert run("rows", empty, "-o", "csv").out == ",".join(NAMES) + "\n"

@@ -154,8 +154,8 @@ def test_interrupted_job_continues_from_the_cache(
     cache_files.cache_files.cache_clear()
     engine = Executors()
     again = audited(paths, engine, options)
-    kept = [run_of(again, path).is_kept for path in paths]
-    assert kept == [True, True, True, True, False, False]
+    from_cache = [run_of(again, path).is_kept for path in paths]
+    assert from_cache == [True, True, True, True, False, False]
     assert [len(job) for job in engine.jobs if job] == [2, 2, 2, 2]
     expected = body(api.audit(paths[0]))
     assert body(run_of(again, paths[0]).report) == expected
@@ -209,6 +209,6 @@ def test_fleet_members_in_memory_are_small(output: str) -> None:
         form = Form("audit", output, Display(), details=False, keep=spool.keep)
         members = [form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(100)]
         assert not isinstance(members[0].text, str)
-        kept = [(m.row, m.columns, m.names, m.cause, m.to_do) for m in members]
-        assert len(pickle.dumps(kept)) < 400 * 100
+        fields = [(m.row, m.columns, m.names, m.cause, m.to_do) for m in members]
+        assert len(pickle.dumps(fields)) < 400 * 100
         assert "/99" in "".join(document(form, members))
