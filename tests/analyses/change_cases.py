@@ -1,4 +1,4 @@
-"""A checkpoint of group state, and records of its deltas, as reports of changes take them."""
+"""A checkpoint of group state, and change records for reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``inspector audit``: its report through the API, and what the command line prints."""
+"""``inspector audit``: its report from the API and its printed output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes as a report."""
+"""Reports of changes."""
 
 from __future__ import annotations
 

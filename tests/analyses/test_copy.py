@@ -1,4 +1,4 @@
-"""``copy``: what is written, what is evicted, what is refused, and what a failure leaves behind."""
+"""``inspector copy``: written files, evicted rows, refusals, and unfinished copies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def checkpoint(case: str, release: str = "4.3.0") -> Path:
 
 
 def every_checkpoint() -> list[Path]:
-    """A committed checkpoint of each case of some releases, with or without state."""
+    """Return the checkpoint of each fixture of some Spark releases."""
     roots = [
         case / "checkpoint"
         for release in RELEASES
@@ -179,12 +179,12 @@ def test_eviction_by_timeout_changes_only_the_timers(tmp_path: Path) -> None:
 )
 def test_named_key_is_evicted_with_both_providers(case: str, tmp_path: Path) -> None:
     root = checkpoint(case)
-    first, *others = rows(root)
+    first, *remaining = rows(root)
     report = api.copy(
         str(root), str(tmp_path / "copy"), Options(key=f"hex:{first[3]}"), by="removal"
     )
     assert report.summary["evicted_rows"] == 1
-    assert rows(tmp_path / "copy") == others
+    assert rows(tmp_path / "copy") == remaining
     assert severe(tmp_path / "copy") == []
 
 
@@ -363,7 +363,7 @@ def test_plan_lists_refused_rows(tmp_path: Path) -> None:
 
 
 def test_plan_has_the_bytes_and_keys_of_the_copy(tmp_path: Path) -> None:
-    """The changed version has checksum files, too, if the other versions have them."""
+    """The changed version has checksum files if the other versions have them."""
     root = tmp_path / "source"
     shutil.copytree(checkpoint(LEFT), root)
     for path in list((root / "state").rglob("*.delta")):
@@ -456,7 +456,7 @@ def test_copy_without_state_restarts_only_a_stateless_query(tmp_path: Path) -> N
 
 
 def test_newest_commit_alone_is_enough_for_a_copy(tmp_path: Path) -> None:
-    """Spark restarts from it."""
+    """Spark restarts from the newest commit alone."""
     root = source_of("agg_update", tmp_path)
     newest = (root / "commits/9").read_bytes()
     shutil.rmtree(root / "commits")
@@ -594,8 +594,8 @@ def test_copy_with_wrong_rows_is_discarded(tmp_path: Path, monkeypatch: pytest.M
     root, write = checkpoint("agg_update"), destination.Destination.write
 
     def write_other_rows(self: Any, relative: str, chunks: Iterator[bytes]) -> int:
-        other = {"state/0/0/10.delta": iter([(root / "state/0/0/9.delta").read_bytes()])}
-        return write(self, relative, other.get(relative, chunks))
+        replaced = {"state/0/0/10.delta": iter([(root / "state/0/0/9.delta").read_bytes()])}
+        return write(self, relative, replaced.get(relative, chunks))
 
     monkeypatch.setattr(destination.Destination, "write", write_other_rows)
     refusal(root, tmp_path / "copy")

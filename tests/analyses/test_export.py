@@ -1,4 +1,4 @@
-"""``inspector export``: its report through the API, and what the command line prints."""
+"""``inspector export``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from inspector.analyses.shared.stores import StoreTable
 from tests.cli.support import checkpoint_of, copy_of, run, tree, values
 
 JOIN = str(checkpoint_of("join_left_outer"))
+
+
+def row_counts(tables: list[StoreTable]) -> list[tuple[str, int]]:
+    """Return the name and the number of rows of each exported table."""
+    return [(t.name, pa.Table.from_batches(t.batches, t.schema).num_rows) for t in tables]
 
 
 def test_exported_tables_have_all_rows_and_changes() -> None:
@@ -48,9 +53,9 @@ def test_store_reports_have_the_rows_of_the_rows_report() -> None:
 def test_listing_problem_is_reported_for_one_store(tmp_path: Path) -> None:
     root = copy_of("join_left_outer", tmp_path)
     (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
-    first, *others = api.export("rows", str(root))
+    first, *remaining = api.export("rows", str(root))
     assert first.problems
-    assert [table.problems for table in others] == [[], [], []]
+    assert [table.problems for table in remaining] == [[], [], []]
 
 
 # --- command line --------------------------------------------------------------------------------
@@ -208,8 +213,3 @@ def test_file_extension_that_contradicts_the_format_is_refused(tmp_path: Path) -
 def test_message_counts_one_row_in_the_singular(tmp_path: Path) -> None:
     outcome = run("export", "rows", GROUPS, "-O", tmp_path / "x.arrow", "--key", "value=once-000")
     assert f"{tmp_path / 'x.arrow'}: 1 row\n" in outcome.err
-
-
-def row_counts(tables: list[StoreTable]) -> list[tuple[str, int]]:
-    """Return the name and the number of rows of each exported table."""
-    return [(t.name, pa.Table.from_batches(t.batches, t.schema).num_rows) for t in tables]

@@ -1,4 +1,4 @@
-"""``files`` says what the listing said."""
+"""``inspector files``: counts and rows of the listed files."""
 
 import os
 from operator import attrgetter

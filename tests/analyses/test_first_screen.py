@@ -70,11 +70,11 @@ def test_first_two_lines_name_the_cause_and_the_growth(
     trouble: str, finding: str, severity: str, words: str
 ) -> None:
     path = checkpoint_of(f"trouble_{trouble}")
-    first, second, *others = first_lines(path)
+    first, second, *action_lines = first_lines(path)
     assert re.search(words, first)
     growth = "The state does not grow." if trouble in STEADY else "The state grows by ~"
     assert second.startswith(growth)
-    assert re.search("^Recommended action: ", "\n".join(others), re.MULTILINE)
+    assert re.search("^Recommended action: ", "\n".join(action_lines), re.MULTILINE)
     document = run("audit", path, "-o", "json").json
     assert set(values(document["findings"], "id", "severity")) == {(finding, severity)}
     assert document["verdict"]["growth"]["growing"] is (trouble not in STEADY)

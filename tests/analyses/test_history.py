@@ -1,4 +1,4 @@
-"""``inspector history``: its report through the API, and what the command line prints."""
+"""``inspector history``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -28,6 +28,12 @@ UNCOMMITTED = str(checkpoint_of("uncommitted"))
 def wide_columns(report: api.Report) -> set[str]:
     """Return the names of the columns that only ``--wide`` shows."""
     return {column.name for column in report.primary.columns if column.wide}
+
+
+def history(result: Checkpoint, *changes: dict[str, Any], raw: bool = False) -> list[EventRow]:
+    """Return the rows of a history with these changes."""
+    batches = [batch_of(CHANGES, [change]) for change in changes]
+    return list(change_rows(Subject(result, 0), batches, Redact.NONE, raw=raw))
 
 
 def test_history_is_sorted_and_has_the_batch_clocks(tmp_path: Path) -> None:
@@ -161,9 +167,3 @@ def test_invalid_history_option_is_exit_code_2() -> None:
     outcome = run("history", CASE)
     assert (outcome.code, outcome.out) == (2, "")
     assert "use --key" in outcome.err
-
-
-def history(result: Checkpoint, *changes: dict[str, Any], raw: bool = False) -> list[EventRow]:
-    """Return the rows of a history with these changes."""
-    batches = [batch_of(CHANGES, [change]) for change in changes]
-    return list(change_rows(Subject(result, 0), batches, Redact.NONE, raw=raw))

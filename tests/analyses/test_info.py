@@ -1,4 +1,4 @@
-"""``inspector info``: its report through the API, and what the command line prints."""
+"""``inspector info``: its report from the API and its printed output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``inspector leftovers``: its report through the API, and what the command line prints."""
+"""``inspector leftovers``: its report from the API and its printed output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``inspector memory``: its report through the API, and what the command line prints."""
+"""``inspector memory``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fixture_folder import FIXTURES
 
 
 def memory(case: str, **options: Any) -> Report:
-    """The report on a fixture of Spark 4.3."""
+    """Return the memory report of a fixture of Spark 4.3."""
     return api.memory(str(FIXTURES / "4.3.0" / case / "checkpoint"), None, **options)
 
 

@@ -27,7 +27,7 @@ SORTED, SENT = "run_sorting", "run_sending"
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> SortingEngine:
-    """The engine that ``--engine spark`` gives."""
+    """Replace the engine of ``--engine spark`` by one that sorts in this process."""
     result = SortingEngine()
     monkeypatch.setattr(choose, "_spark", lambda *_: result)
     return result
@@ -35,7 +35,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SortingEngine:
 
 @pytest.fixture
 def no_writing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is written is an error."""
+    """Make every write of a file an error."""
 
     def write(_: Any, relative: str, *_chunks: Any) -> int:
         raise AssertionError(f"{relative} is written")
@@ -46,7 +46,7 @@ def no_writing(monkeypatch: pytest.MonkeyPatch) -> None:
 def copy(
     root: Path | str, dest: Path, name: str = "spark", key: tuple[str, ...] = (), **words: Any
 ) -> Any:
-    """The report on a copy by an engine; ``key`` is an option of the run."""
+    """Copy a checkpoint with an engine and return the report; ``key`` names keys to evict."""
     options = Options(engine=EngineOptions(name), key=key)
     return api.copy(str(root), str(dest), options, **words)
 
@@ -54,7 +54,7 @@ def copy(
 def refusal(
     root: Path, tmp_path: Path, error: type[Exception] = CheckpointError, **words: Any
 ) -> str:
-    """The message with which a copy is refused; nothing of it is left."""
+    """Return the message of a refused copy, and check that nothing of the copy is left."""
     dest = tmp_path / "copies" / "copy"
     dest.parent.mkdir()
     with pytest.raises(error) as raised:
@@ -64,7 +64,7 @@ def refusal(
 
 
 def rows_files(root: Path) -> dict[str, bytes]:
-    """Contents of the files with rows, by path; checksum files may have a time."""
+    """Return the content of each file with rows by its path; checksum files may contain a time."""
     files = (path for name in ("*.delta", "*.changelog", "*.snapshot") for path in root.rglob(name))
     return {str(path.relative_to(root)): path.read_bytes() for path in files}
 
@@ -198,7 +198,7 @@ def test_lost_parcels_discard_the_copy(engine: SortingEngine, tmp_path: Path) ->
 
 
 def test_pandas_is_not_loaded_by_tasks_that_move_rows(tmp_path: Path) -> None:
-    """Each Python worker of Spark would take some 50 MB and half a second for it."""
+    """Pandas takes 50 MB and half a second in each Python worker of Spark."""
     root, dest = checkpoint("agg_update"), tmp_path / "copy"
     program = (
         "import sys; from inspector import api; from inspector.engines import choose; "

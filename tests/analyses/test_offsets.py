@@ -24,7 +24,7 @@ STATEFUL = checkpoint_of("trouble_idle_source")
 def query(
     root: Path, entries: Mapping[int, Sequence[str]], *, committed: int | None = None
 ) -> Path:
-    """A checkpoint of a query without state, with these lines of sources by batch.
+    """Write a checkpoint of a query without state, with these lines of sources by batch.
 
     ``committed`` is the last batch with a commit; all batches have one by default.
     """
@@ -253,7 +253,7 @@ def test_damaged_source_log_is_a_problem(files: Path) -> None:
 
 
 def start(root: Path, **options: Any) -> dict[str, Any]:
-    """The first option of the new query."""
+    """Return the first option that a new query needs to start at the offsets."""
     return dict(rows_of(root, form="starting-offsets", **options)[0])
 
 
@@ -329,14 +329,14 @@ def test_starting_offsets_of_other_sources(
 
 
 @pytest.mark.parametrize(
-    ("more", "option"),
+    ("fields", "option"),
     [
         ({}, "startingPosition"),
         ({"subSequenceNumber": "-1", "isLast": "true"}, "kinesis.startingposition"),
     ],
 )
-def test_starting_position_of_kinesis(tmp_path: Path, more: dict[str, str], option: str) -> None:
-    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "4959", **more}
+def test_starting_position_of_kinesis(tmp_path: Path, fields: dict[str, str], option: str) -> None:
+    shard = {"iteratorType": "AFTER_SEQUENCE_NUMBER", "iteratorPosition": "4959", **fields}
     line = json.dumps({"metadata": {"streamName": "s", "batchId": "0"}, "shardId-0": shard})
     row = start(query(tmp_path / "kinesis", {0: [line]}))
     assert (row["option"], row["value"], row["delivery"]) == (option, line, "exactly once")

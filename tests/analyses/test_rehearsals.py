@@ -1,4 +1,4 @@
-"""``preflight --before``: what the batches of two rehearsals show, without a Spark."""
+"""``inspector preflight --before``: comparison of the batches of two rehearsals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.cases import (
     write_schema,
     write_store,
 )
-from tests.cli.support import checkpoint_of, run
+from tests.cli.support import checkpoint_of, row_where, run
 from tests.encode import Record
 
 NOW = 1_795_802_052_000  # the wall clock of the rehearsals
@@ -111,48 +111,41 @@ def test_different_value_is_found_after_its_key_was_removed(
 
 
 def test_processing_time_timers_are_compared_by_their_timeout(tmp_path: Path) -> None:
-    sides = []
-    for name, delay, start in (
-        ("old", 15_000, NOW),
-        ("new", 15_000, NOW + 777),
-        ("far", 60_000, NOW),
-    ):
-        deltas = {1: [put(A, start + delay)], 2: [put(A, start + 1000 + delay, visits=2)]}
-        of_side = rehearsal(tmp_path / name, deltas, watermarks=(0, 0, 0, 0), start=start)
-        sides.append(of_side)
-    result, lines = verdict(*sides[:2])
+    old = processing_time_rehearsal(tmp_path / "old", 15_000)
+    new = processing_time_rehearsal(tmp_path / "new", 15_000, NOW + 777)
+    result, lines = verdict(old, new)
     assert (result, set(lines)) == ("unknown", {"SS458"})  # they are equal, and none has fired
-    assert set(verdict(sides[0], sides[2])[1]) == {"SS498"}
+    far = processing_time_rehearsal(tmp_path / "far", 60_000)
+    assert set(verdict(old, far)[1]) == {"SS498"}
     unset = {1: [put(A, -1)], 2: [put(A, -1, 2)]}
     without = rehearsal(tmp_path / "without", unset, watermarks=(0, 0, 0, 0))
-    assert verdict(sides[0], without)[0] == "silent"
+    assert verdict(old, without)[0] == "silent"
 
 
 def test_different_timers_of_an_unknown_clock_are_unknown(tmp_path: Path) -> None:
-    # The event time is that of the wall clock, so that the timers may follow either.
+    """The event time is that of the wall clock, so the timers may follow either clock."""
     marks = (0, NOW - 5000, NOW - 5000, NOW - 5000)
-    sides = [
-        rehearsal(tmp_path / str(delay), {1: [put(A, NOW + delay)]}, watermarks=marks)
-        for delay in (15_000, 60_000)
-    ]
-    report = api.preflight(sides[0], sides[1], before=sides[0])
+    old = rehearsal(tmp_path / "old", {1: [put(A, NOW + 15_000)]}, watermarks=marks)
+    new = rehearsal(tmp_path / "new", {1: [put(A, NOW + 60_000)]}, watermarks=marks)
+    report = api.preflight(old, new, before=old)
     assert report.summary["verdict"] == "unknown"
-    (line,) = [row for row in report.primary.rows if row["rule"] == "SS498"]
+    line = row_where(report.primary.rows, rule="SS498")
     assert "event times that are years before today" in str(line["spark"])
-    assert "SS498" not in verdict(sides[0], sides[0])[1]
+    assert "SS498" not in verdict(old, old)[1]
 
 
 def test_state_not_read_back_by_a_batch_is_unknown(tmp_path: Path) -> None:
-    old, new = (rehearsal(tmp_path / name, {1: FIRST, 4: FIRED}) for name in ("old", "new"))
-    report = api.preflight(old, new, before=old)
-    (line,) = [row for row in report.primary.rows if row["verdict"] != "ok"]
-    assert (line["rule"], line["verdict"], line["operator_id"]) == ("SS457", "unknown", 0)
+    old = rehearsal(tmp_path / "old", {1: FIRST, 4: FIRED})
+    new = rehearsal(tmp_path / "new", {1: FIRST, 4: FIRED})
+    assert set(verdict(old, new)[1]) == {"SS457"}
+    line = row_where(api.preflight(old, new, before=old).primary.rows, rule="SS457")
+    assert (line["verdict"], line["operator_id"]) == ("unknown", 0)
     assert "at least two inputs that have the same keys" in str(line["what_to_do"])
 
 
 def test_timers_that_never_fire_are_unknown(tmp_path: Path) -> None:
-    old, new = (rehearsal(tmp_path / n, {1: FIRST, 2: AGAIN}, watermarks=(0,) * 4) for n in "ab")
-    assert verdict(old, new) == ("unknown", {"SS458": "None"})
+    old = rehearsal(tmp_path / "a", {1: FIRST, 2: AGAIN}, watermarks=(0,) * 4)
+    assert verdict(old, old) == ("unknown", {"SS458": "None"})
 
 
 def test_timer_that_fires_and_keeps_the_key_is_ok(tmp_path: Path) -> None:
@@ -258,9 +251,16 @@ def test_refused_key_schema_names_its_columns(tmp_path: Path) -> None:
     new = Path(rehearsal(tmp_path / "new", FULL))
     write_schema(new / "state" / "0" / "0", GROUP_STATE, GROUP_STATE)
     out = " ".join(run("preflight", old, new, "--wide").out.split())
-    columns = [", ".join(column.name for column in of.fields) for of in (GROUP_STATE, USER)]
-    assert f"the new key ({columns[0]}) does not match the state's ({columns[1]})" in out
+    expected = "the new key (groupState, timeoutTimestamp) does not match the state's (value)"
+    assert expected in out
     assert "raises STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE" in out
+
+
+def recorded_join(root: Path, left: int, right: int) -> Opened:
+    """Open a join whose rehearsal recorded the time ranges of both sides in microseconds."""
+    shutil.copytree(checkpoint_of("join_left_outer"), root)
+    (root / REHEARSAL).write_text(record_text({0: {"left": left, "right": right}}))
+    return Opened.start(str(root), None)
 
 
 def test_column_names_of_a_ddl_schema() -> None:
@@ -277,7 +277,7 @@ def test_store_of_the_old_query_alone_is_not_compared(tmp_path: Path) -> None:
 
 
 def join_rows(**seconds: float) -> dict[str, tuple[object, object]]:
-    """Rows of the left side of the join of fixtures, by the second of their event time."""
+    """Return rows of the left side of the fixture's join with these event times in seconds."""
     start = datetime(2024, 1, 1, tzinfo=timezone.utc)
     return {
         name: (
@@ -324,26 +324,15 @@ def test_join_time_range_without_expired_rows() -> None:
 
 
 def test_recorded_join_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
-    roots = [tmp_path / name for name in ("before", "new")]
-    for root in roots:
-        shutil.copytree(checkpoint_of("join_left_outer"), root)
-    ranges = {"left": 60_001_000, "right": 60_001_000}
-
-    def states_of(*sides: Mapping[str, int]) -> SameRows:
-        for root, side in zip(roots, sides, strict=True):
-            (root / REHEARSAL).write_text(record_text({0: side}))
-        runs = [Opened.start(str(root), None) for root in roots]
-        return _same_rows(*runs)
-
-    equal = states_of(ranges, ranges)
-    assert not any(equal.values.values())
+    before = recorded_join(tmp_path / "before", 60_001_000, 60_001_000)
+    equal = _same_rows(before, recorded_join(tmp_path / "equal", 60_001_000, 60_001_000))
+    assert sum(equal.values.values()) == 0
     assert not equal.open_ranges
-    states = states_of(ranges, {**ranges, "right": 60_002_000})
-    assert sum(states.values.values()) == 1
-    (roots[1] / REHEARSAL).unlink()
-    runs = [Opened.start(str(root), None) for root in roots]
-    assert not any(_same_rows(*runs).values.values())
-    assert _same_rows(*runs).open_ranges
+    longer = _same_rows(before, recorded_join(tmp_path / "longer", 60_001_000, 60_002_000))
+    assert sum(longer.values.values()) == 1
+    unrecorded = _same_rows(before, Opened.start(str(checkpoint_of("join_left_outer")), None))
+    assert sum(unrecorded.values.values()) == 0
+    assert unrecorded.open_ranges
 
 
 def test_ttl_is_compared_relative_to_the_batch_clock() -> None:
@@ -393,3 +382,9 @@ def test_open_join_time_range_is_unknown() -> None:
     assert (line.rule.id, line.operator_id) == ("SS459", 0)
     assert line.detail == "Every row was evicted."
     assert "1 ms" in line.rule.to_do
+
+
+def processing_time_rehearsal(root: Path, delay: int, start: int = NOW) -> str:
+    """Write a rehearsal whose two inputs set a processing-time timer after a delay."""
+    deltas = {1: [put(A, start + delay)], 2: [put(A, start + 1000 + delay, visits=2)]}
+    return rehearsal(root, deltas, watermarks=(0, 0, 0, 0), start=start)

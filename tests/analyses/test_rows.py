@@ -1,4 +1,4 @@
-"""``inspector rows``: its report through the API, and what the command line prints."""
+"""``inspector rows``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ AT = 1_704_067_200_123_456
 HOSTILE = "\x1b[31mred\x1b[0m\r\n|<b>*`\x07\u202e\t"
 
 
-def made(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
-    """A checkpoint with these rows in its newest version and nothing else."""
+def checkpoint_with_rows(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
+    """Write a checkpoint whose newest version has only these rows."""
     records = [(row(schema_of(*KEY), k), row(schema_of(*PRINTED_VALUE), v)) for k, v in entries]
     schemas = schema_json(*KEY), schema_json(*PRINTED_VALUE)
     return replace_state(copy_of("agg_append", folder), schemas, {(1, 10): records})
@@ -131,7 +131,7 @@ def made(folder: Path, *entries: tuple[Sequence[Any], Sequence[Any]]) -> Path:
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     values = [7, Decimal("-12345678901234567890.50"), 2**63 - 1, b"\x00\xff\x10", float("nan"), []]
-    return made(tmp_path, (["Ä user", AT], values), ([None, None], [None] * 6))
+    return checkpoint_with_rows(tmp_path, (["Ä user", AT], values), ([None, None], [None] * 6))
 
 
 @pytest.mark.parametrize("output", ["json", "ndjson"])
@@ -187,7 +187,7 @@ def lines_with(text: str, word: str) -> list[str]:
 
 
 def test_control_characters_are_escaped(tmp_path: Path) -> None:
-    path = made(tmp_path, ([HOSTILE, AT], [1, Decimal(0), 2, b"", 0.0, [HOSTILE]]))
+    path = checkpoint_with_rows(tmp_path, ([HOSTILE, AT], [1, Decimal(0), 2, b"", 0.0, [HOSTILE]]))
     table, markdown = run("rows", path).out, run("rows", path, "-o", "markdown").out
     assert table.replace("\n", "").isprintable()
     assert markdown.replace("\n", "").isprintable()
@@ -202,7 +202,7 @@ def test_control_characters_are_escaped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output", ["table", "json", "ndjson", "csv", "markdown"])
 def test_invalid_utf_8_is_shown_in_every_format(output: str, tmp_path: Path) -> None:
-    path = made(tmp_path, ([b"\xff\xfe ok", AT], [1, Decimal(0), 2, b"", 0.0, []]))
+    path = checkpoint_with_rows(tmp_path, ([b"\xff\xfe ok", AT], [1, Decimal(0), 2, b"", 0.0, []]))
     outcome = run("rows", path, "-o", output)
     assert (outcome.code, outcome.err) == (0, "")
     assert " ok" in outcome.out
@@ -231,7 +231,7 @@ def test_table_shows_100_rows_and_ndjson_all(
 
 
 def test_empty_state_and_unreadable_state_differ(tmp_path: Path) -> None:
-    empty = made(tmp_path)
+    empty = checkpoint_with_rows(tmp_path)
     assert "(this version has no rows)" in run("rows", empty).out
     assert run("rows", empty).code == 0
     assert run("rows", empty, "-o", "csv").out == ",".join(NAMES) + "\n"
@@ -269,7 +269,7 @@ def test_damaged_snapshot_is_replaced_by_its_deltas(tmp_path: Path) -> None:
 
 @pytest.fixture
 def memory() -> Iterator[str]:
-    """A fixture in fsspec's memory."""
+    """Put a fixture into fsspec's memory and return its URL."""
     system = fsspec.filesystem("memory")
     system.put(str(checkpoint_of("join_left_outer")), "/inspected/ck", recursive=True)
     yield "memory://inspected/ck"
@@ -285,7 +285,7 @@ def test_fsspec_storage_gives_the_local_rows(command: str, memory: str) -> None:
 
 
 class Forbidding(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
-    """A storage that refuses one file."""
+    """A storage that denies reading one file."""
 
     protocol = "forbidding"
     store: dict[str, Any] = {}  # noqa: RUF012 - as fsspec has it

@@ -1,4 +1,4 @@
-"""The state that a changed query would have."""
+"""``inspector simulate``: the state of a changed query."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_join_without_time_range_is_unknown() -> None:
 
 
 def joined_rows(case: str, store: str, version: int) -> set[tuple[str, str]]:
-    """The rows of a side at a version, whichever index they have."""
+    """Return the rows of a join side at a version, without their index."""
     options = api.Options(state_version=version, store_name=store)
     rows = list(api.rows(str(checkpoint_of(case)), options).primary.rows)
     keys = ({name: of for name, of in row["key"].items() if name != "index"} for row in rows)

@@ -1,4 +1,4 @@
-"""``inspector timeline``: its report through the API, and what the command line prints."""
+"""``inspector timeline``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -13,6 +13,18 @@ import pytest
 from inspector import api
 from tests.cli.support import checkpoint_of, rows_where, run, table_rows, values
 from tests.fixture_folder import NEWEST
+
+
+def timeline(case: str, **options: Any) -> api.Report:
+    """Return the timeline of a fixture of the newest Spark release."""
+    return api.timeline(str(checkpoint_of(case)), **options)
+
+
+def spark_progress(case: str) -> list[tuple[int, int, int]]:
+    """Return batch id, total rows and removed rows as Spark's progress recorded them."""
+    lines = (NEWEST / case / "progress.jsonl").read_text().splitlines()
+    progress = [(item["batchId"], item["stateOperators"][0]) for item in map(json.loads, lines)]
+    return [(batch, first["numRowsTotal"], first["numRowsRemoved"]) for batch, first in progress]
 
 
 @pytest.mark.parametrize("case", ["agg_update", "fmgws_event_remove", "dedup_event_time"])
@@ -226,15 +238,3 @@ def test_last_option_shows_the_newest_batches() -> None:
 def test_table_shows_totals_of_several_stores() -> None:
     assert "all stores together" in run("timeline", checkpoint_of("join_left_outer")).out
     assert "all stores together" not in run("timeline", checkpoint_of("agg_complete")).out
-
-
-def timeline(case: str, **options: Any) -> api.Report:
-    """Return the timeline of a fixture of the newest Spark release."""
-    return api.timeline(str(checkpoint_of(case)), **options)
-
-
-def spark_progress(case: str) -> list[tuple[int, int, int]]:
-    """Return batch id, total rows and removed rows as Spark's progress recorded them."""
-    lines = (NEWEST / case / "progress.jsonl").read_text().splitlines()
-    progress = [(item["batchId"], item["stateOperators"][0]) for item in map(json.loads, lines)]
-    return [(batch, first["numRowsTotal"], first["numRowsRemoved"]) for batch, first in progress]

@@ -1,4 +1,4 @@
-"""``inspector top``: its report through the API, and what the command line prints."""
+"""``inspector top``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ from inspector.model import Redact
 from tests.cli.support import checkpoint_of, rows_where, run, values
 from tests.fixture_folder import NEWEST
 from tests.troubles import troubled
+
+
+def ranking(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
+    """Return the four first rows of one ranking of a fixture."""
+    report = api.top(str(checkpoint_of(case)), api.Options(**options), limit=4, by=TopBy(by))
+    return rows_where(report.primary.rows, by=by)
 
 
 def test_largest_rows_equal_the_bytes_recorded_by_spark() -> None:
@@ -152,9 +158,3 @@ def test_share_of_puts_is_of_all_puts() -> None:
     assert (row["puts"], row["share"]) == (2, 2 / 472)
     changes = run("audit", path, "-o", "json").json["tables"]["changes"]
     assert values(changes, "puts") == [472]
-
-
-def ranking(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
-    """Return the four first rows of one ranking of a fixture."""
-    report = api.top(str(checkpoint_of(case)), api.Options(**options), limit=4, by=TopBy(by))
-    return rows_where(report.primary.rows, by=by)

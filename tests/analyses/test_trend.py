@@ -1,4 +1,4 @@
-"""What many audits say together."""
+"""``inspector trend``: growth, findings and commits over many audits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 
 
 def row(days_ago: float, checkpoint: str = "s3://bucket/a", **columns: Any) -> audit_history.Row:
-    """A store at an audit."""
+    """Return the history row of one store at one audit."""
     common = {"command": "audit", "level": "ok", "operator_id": 0, "store_name": "default"}
     return {
         **common,

@@ -205,7 +205,7 @@ TWINS = (
 
 
 def two_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The first two lines on a terminal of 80 columns."""
+    """Return the first two lines of an audit on a terminal of 80 columns."""
     monkeypatch.setenv("COLUMNS", "80")
     return " ".join(run("audit", path).out.splitlines()[:2])
 
@@ -254,7 +254,7 @@ def _lose_all(*names: str) -> Callable[[Path], None]:
 
 
 def _lose_newest(*patterns: str) -> Callable[[Path], None]:
-    """The newest three files of each."""
+    """Return a damage that deletes the three newest files of each pattern."""
 
     def lose(root: Path) -> None:
         for pattern in [*patterns] * 3:

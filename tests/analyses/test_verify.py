@@ -1,4 +1,4 @@
-"""``inspector verify``: its report through the API, and what the command line prints."""
+"""``inspector verify``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_invalid_subset_is_refused(subset: str) -> None:
 
 
 def raw(file: Path) -> bytes:
-    """The records of a delta, as they are before compression."""
+    """Return the records of a delta before compression."""
     return b"".join(inflate(iter([file.read_bytes()]), "lz4"))
 
 
@@ -167,6 +167,11 @@ def test_snapshot_is_compared_with_its_deltas(tmp_path: Path) -> None:
     assert values(outcome.json["findings"], "id") == ["SS104"]
 
 
+def raw_record(key: bytes, value: bytes) -> bytes:
+    """Return the bytes of a put before compression."""
+    return struct.pack(">i", len(key)) + key + struct.pack(">i", len(value)) + value
+
+
 def test_row_that_does_not_match_its_schema(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     file = path / "state/0/0/9.delta"
@@ -176,11 +181,6 @@ def test_row_that_does_not_match_its_schema(tmp_path: Path) -> None:
     assert set(values(rows, "problem")) == {"bad-row"}
     assert re.search("^key of record", "\n".join(values(rows, "message")), re.MULTILINE)
     assert "SS106" in values(outcome.json["findings"], "id")
-
-
-def raw_record(key: bytes, value: bytes) -> bytes:
-    """A put, before compression."""
-    return struct.pack(">i", len(key)) + key + struct.pack(">i", len(value)) + value
 
 
 def test_codec_other_than_the_recorded_one_is_read_and_reported(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``inspector watch``: its report through the API, and what the command line prints."""
+"""``inspector watch``: its report from the API and its printed output."""
 
 from __future__ import annotations
 
@@ -32,10 +32,16 @@ NO_WAIT: dict[str, Any] = {"interval": 0.001}
 
 
 def without_columns(verdict: Verdict | None) -> Verdict | None:
-    """A verdict that names no columns of new keys: a watch compares none."""
+    """Return a verdict without columns of new keys, which a watch does not compare."""
     if verdict is None or verdict.growth is None:
         return verdict
     return replace(verdict, growth=replace(verdict.growth, new_columns=()))
+
+
+def watch_rows(path: str | Path, **options: Any) -> list[dict[str, Any]]:
+    """Return the row of each report of a watch that does not wait between batches."""
+    reports = watch(str(path), **NO_WAIT, **options)
+    return [dict(row) for report in reports for row in report.primary.rows]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +68,15 @@ def test_watch_rows_equal_timeline_and_audit(
     audit = api.audit(path)
     assert list(reports[-1].findings) == list(audit.findings)
     assert reports[-1].verdict == without_columns(audit.verdict)
+
+
+def findings_of(rows: list[dict[str, Any]]) -> list[tuple[int, list[str], list[str]]]:
+    """Return batch id, ids of new findings and ids of gone findings of rows that have any."""
+    return [
+        (row["batch_id"], values(row["findings_new"], "id"), values(row["findings_gone"], "id"))
+        for row in rows
+        if row["findings_new"] or row["findings_gone"]
+    ]
 
 
 def test_watch_reports_new_and_gone_findings(
@@ -286,7 +301,7 @@ def test_prometheus_file_inside_the_checkpoint_is_refused(tmp_path: Path) -> Non
 
 
 class Live:
-    """A query that grows while the command, a process of its own, follows it."""
+    """A query that runs batches while ``inspector watch`` follows it in another process."""
 
     def __init__(self, folder: Path) -> None:
         self.query = Growing(CASE, folder)
@@ -301,13 +316,13 @@ class Live:
         )
 
     def line(self) -> dict[str, object]:
-        """The next line; waits for it."""
+        """Wait for the next line and return it."""
         assert self.process.stdout is not None
         document: dict[str, object] = json.loads(self.process.stdout.readline())
         return document
 
     def end(self) -> tuple[int, str]:
-        """The exit code and stderr."""
+        """Return the exit code and stderr."""
         _, result = self.process.communicate(timeout=300)
         return self.process.returncode, result
 
@@ -347,21 +362,6 @@ def test_closed_pipe_ends_the_watch_without_an_error(live: Live) -> None:
     assert live.process.stderr is not None
     assert live.process.stderr.read() == ""
     assert live.process.returncode == Exit.OK
-
-
-def watch_rows(path: str | Path, **options: Any) -> list[dict[str, Any]]:
-    """Return the row of each report of a watch that does not wait between batches."""
-    reports = watch(str(path), **NO_WAIT, **options)
-    return [dict(row) for report in reports for row in report.primary.rows]
-
-
-def findings_of(rows: list[dict[str, Any]]) -> list[tuple[int, list[str], list[str]]]:
-    """Return batch id, ids of new findings and ids of gone findings of rows that have any."""
-    return [
-        (row["batch_id"], values(row["findings_new"], "id"), values(row["findings_gone"], "id"))
-        for row in rows
-        if row["findings_new"] or row["findings_gone"]
-    ]
 
 
 WATCHED = ("batch_id", "rows", "row_bytes", "puts", "updates", "removals", "delta_bytes")

@@ -1,4 +1,4 @@
-"""Audits that Spark's executors make whole: equal to those of this process, and flat in memory."""
+"""Audits by Spark's executors: reports equal to local ones, jobs, cache, and memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FEW = [str(checkpoint_of(case)) for case in ("agg_update", "agg_append", "agg_v1
 
 
 class Executors(Engine):
-    """Stands for Spark: what it runs crosses as bytes.
+    """An engine in place of Spark that pickles its functions and tasks.
 
     Attributes:
         jobs: the tasks of each job.
@@ -70,6 +70,14 @@ def with_messages(options: api.Options) -> tuple[api.Options, list[str]]:
     """Return options that record the messages of the engine, and the list of messages."""
     messages: list[str] = []
     return replace(options, engine=EngineOptions(LOCAL, notify=messages.append)), messages
+
+
+def run_of(audits: dict[str, Audited | None], path: str) -> Recalled:
+    """Return the run that an executor made of a checkpoint."""
+    audit = audits[path]
+    assert audit is not None
+    assert audit.run is not None
+    return audit.run
 
 
 @pytest.mark.parametrize(
@@ -146,8 +154,8 @@ def test_interrupted_job_continues_from_the_cache(
     cache_files.cache_files.cache_clear()
     engine = Executors()
     again = audited(paths, engine, options)
-    kept = [run_of(again, path).is_kept for path in paths]
-    assert kept == [True, True, True, True, False, False]
+    from_cache = [run_of(again, path).is_kept for path in paths]
+    assert from_cache == [True, True, True, True, False, False]
     assert [len(job) for job in engine.jobs if job] == [2, 2, 2, 2]
     expected = body(api.audit(paths[0]))
     assert body(run_of(again, paths[0]).report) == expected
@@ -201,14 +209,6 @@ def test_fleet_members_in_memory_are_small(output: str) -> None:
         form = Form("audit", output, Display(), details=False, keep=spool.keep)
         members = [form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(100)]
         assert not isinstance(members[0].text, str)
-        kept = [(m.row, m.columns, m.names, m.cause, m.to_do) for m in members]
-        assert len(pickle.dumps(kept)) < 400 * 100
+        fields = [(m.row, m.columns, m.names, m.cause, m.to_do) for m in members]
+        assert len(pickle.dumps(fields)) < 400 * 100
         assert "/99" in "".join(document(form, members))
-
-
-def run_of(audits: dict[str, Audited | None], path: str) -> Recalled:
-    """Return the run that an executor made of a checkpoint."""
-    audit = audits[path]
-    assert audit is not None
-    assert audit.run is not None
-    return audit.run

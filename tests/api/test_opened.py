@@ -1,4 +1,4 @@
-"""A checkpoint with a method for every analysis."""
+"""``open_checkpoint``: a method for every analysis."""
 
 from __future__ import annotations
 

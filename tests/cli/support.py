@@ -49,7 +49,7 @@ OUTPUTS = ("table", "json", "ndjson", "csv", "markdown", "html")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of the command line ended.
+    """Exit code and output of a run of the command line.
 
     Attributes:
         engine: the lines of stderr that say where it ran, and why. err: the others.
@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the command's own table."""
+        """Return the rows of the command's primary table."""
         envelope = self.json
         result: list[dict[str, Any]] = envelope["rows" if "rows" in envelope else envelope["table"]]
         return result
@@ -108,22 +108,22 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 def checkpoint_of(case: str) -> Path:
-    """A fixture's checkpoint, where it lies: to be read."""
+    """Return the checkpoint of a fixture, which tests only read."""
     return NEWEST / case / "checkpoint"
 
 
 def copy_of(case: str, folder: Path) -> Path:
-    """A fixture's checkpoint to be spoilt."""
+    """Return a copy of a fixture's checkpoint that a test may damage."""
     return Path(shutil.copytree(checkpoint_of(case), folder / "checkpoint"))
 
 
 def schema_of(*fields: tuple[str, Any]) -> StructType:
-    """A schema from names and types as Spark's schema JSON spells them."""
+    """Return a schema of fields with these names and types of Spark's schema JSON."""
     return parse_schema_json(schema_json(*fields))
 
 
 def schema_json(*fields: tuple[str, Any]) -> str:
-    """The same as JSON."""
+    """Return the schema JSON of fields with these names and types."""
     members = [
         {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in fields
     ]
@@ -131,7 +131,7 @@ def schema_json(*fields: tuple[str, Any]) -> str:
 
 
 def schema_file(key: str, value: str) -> bytes:
-    """A schema file of format 2."""
+    """Return the bytes of a schema file of format 2."""
 
     def utf(text: str) -> bytes:
         return struct.pack(">H", len(text)) + text.encode("ascii")
@@ -146,7 +146,7 @@ def replace_state(
     deltas: Mapping[tuple[int, int], Sequence[Record]],
     codec: str = "lz4",
 ) -> Path:
-    """Give the deltas of a copied checkpoint, by partition and version, other records.
+    """Replace the records in the deltas of a checkpoint, by partition and version.
 
     Deltas that are not named become empty.
     """
@@ -171,7 +171,7 @@ def flip(file: Path, offset: int) -> None:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int, bytes]]:
-    """Every name below a folder with its mode, time of change and content."""
+    """Return mode, modification time and content of each path below a folder."""
     return {
         str(path.relative_to(folder)): (
             path.stat().st_mode,

@@ -1,4 +1,4 @@
-"""What Spark writes itself: formats. The writing is tested in tests/spark/test_writing.py."""
+"""Formats that Spark's executors write; tests/spark/test_writing.py tests the writing."""
 
 import click
 import pytest

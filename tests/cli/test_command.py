@@ -1,4 +1,4 @@
-"""What every command does alike: formats, exit codes, nothing written to the checkpoint."""
+"""Properties of every command: formats, exit codes, and an unchanged checkpoint."""
 
 import json
 import re
@@ -33,8 +33,15 @@ LEAK = "fmgws_event_ignore"
 
 
 def expected_code(case: str, command: str) -> int:
-    """Only the leak has a finding that counts, and only an audit fails by it unless asked to."""
+    """Return the exit code: only an audit of the leak fails."""
     return 1 if (case, command) == (LEAK, "audit") else 0
+
+
+def csv_word(value: object) -> str:
+    """Return a value as a CSV file has it."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
@@ -62,6 +69,14 @@ PROBLEM = "problem: /ck/1.delta: byte 7: message\n"
 
 
 NOTES = "note: no deltas\nnote: say more\n"
+
+
+def report(*kinds: Kind, problems: tuple[str, ...] = ()) -> Report:
+    """Return a report with findings of these kinds, and problems."""
+    findings = [Finding(kind, Certainty.PROVEN, "evidence", "step") for kind in kinds]
+    listed = [Problem(slug, "message") for slug in problems]
+    table = Table("empty", "empty", (Column("a"),), [])
+    return Report("audit", "/ck", {}, (table,), findings=findings, problems=listed)
 
 
 @pytest.mark.parametrize(
@@ -184,14 +199,6 @@ def test_batch_option_selects_the_version_after_it(command: str, options: tuple[
     assert summary["watermark"].startswith("2024-01-01T00:0")
 
 
-def report(*kinds: Kind, problems: tuple[str, ...] = ()) -> Report:
-    """Return a report with findings of these kinds, and problems."""
-    findings = [Finding(kind, Certainty.PROVEN, "evidence", "step") for kind in kinds]
-    listed = [Problem(slug, "message") for slug in problems]
-    table = Table("empty", "empty", (Column("a"),), [])
-    return Report("audit", "/ck", {}, (table,), findings=findings, problems=listed)
-
-
 @pytest.mark.parametrize(
     ("kind", "fail_on", "code"),
     [
@@ -240,10 +247,3 @@ def test_parquet_output_of_rows_names_export() -> None:
     outcome = run("rows", checkpoint_of("agg_update"), "-o", "parquet")
     assert outcome.code == 2
     assert "inspector export rows PATH -O rows.parquet" in outcome.err
-
-
-def csv_word(value: object) -> str:
-    """Return a value as a CSV file has it."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

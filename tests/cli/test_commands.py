@@ -1,4 +1,4 @@
-"""Commands made from declarations, and how fast they start."""
+"""Commands that are made from declarations, and the modules that they import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a leak to a copy with nothing but the commands that reports print, as they print them."""
+"""Commands that reports print, from a leak to a copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def commands(text: str) -> list[str]:
-    """The lines of a report that are a command line."""
+    """Return the lines of a report that are an inspector command."""
     return [line.strip() for line in text.splitlines() if line.strip().startswith("inspector ")]
 
 

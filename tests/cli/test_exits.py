@@ -1,4 +1,4 @@
-"""The exit code of everything that can go wrong; and that no fault ever shows a traceback."""
+"""Exit codes of errors, damaged files and interruptions."""
 
 import re
 import shutil

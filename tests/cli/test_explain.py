@@ -78,6 +78,16 @@ def test_explain_refuses_a_missing_checkpoint_or_text() -> None:
     assert run("explain", *pasted.split(" ")).code == 0
 
 
+def _all_of(terminal: int) -> str:
+    """Return the text that was written to a terminal; on Linux its end is an OSError."""
+    pieces: list[bytes] = []
+    with suppress(OSError):
+        while piece := os.read(terminal, 65536):
+            pieces.append(piece)
+    os.close(terminal)
+    return b"".join(pieces).decode()
+
+
 def test_terminal_shows_a_rendered_topic() -> None:
     parent, child = pty.openpty()
     done = subprocess.run(
@@ -93,16 +103,6 @@ def test_terminal_shows_a_rendered_topic() -> None:
     assert "timeout fired and key kept" in result
     assert "###" not in result
     assert "**" not in result
-
-
-def _all_of(terminal: int) -> str:
-    """What a terminal was sent; on Linux reading one that nobody holds open fails at its end."""
-    pieces: list[bytes] = []
-    with suppress(OSError):
-        while piece := os.read(terminal, 65536):
-            pieces.append(piece)
-    os.close(terminal)
-    return b"".join(pieces).decode()
 
 
 def test_topic_is_escaped_in_ascii() -> None:

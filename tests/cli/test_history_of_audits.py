@@ -1,4 +1,4 @@
-"""--history adds what was found to a table, once for all checkpoints of a run."""
+"""``--history``: one table with a row for each audit."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.support import checkpoint_of, copy_of, run, tree
+from tests.cli.support import checkpoint_of, copy_of, run, tree, values
 
 HEALTHY, LEAK = map(checkpoint_of, ("agg_update", "fmgws_event_ignore"))
 
 
 def test_history_option_adds_a_row_for_each_audit(tmp_path: Path) -> None:
     history = tmp_path / "history"
-    for _ in range(2):
-        assert run("audit", HEALTHY, "--history", history).code == 0
+    assert run("audit", HEALTHY, "--history", history).code == 0
+    assert run("audit", HEALTHY, "--history", history).code == 0
     assert len(pd.read_parquet(history)) == 2
     outcome = run("trend", history, "-o", "json")
     assert outcome.code == 0
-    assert [row["audits"] for row in outcome.rows] == [2]
+    assert values(outcome.rows, "audits") == [2]
     assert outcome.json["summary"]["checkpoints"] == 1
 
 
-def test_trend_shows_standing_findings_in_every_format(tmp_path: Path) -> None:
-    for _ in range(2):
-        run("audit", LEAK, "--history", tmp_path)
-    for output in ("table", "markdown", "html"):
-        outcome = run("trend", tmp_path, "-o", output)
-        assert outcome.code == 0
-        assert "indings that stand" in outcome.out
-        assert "SS203" in outcome.out
-    result = run("trend", tmp_path, "-o", "json").json["tables"]
-    assert "SS203" in [row["finding"] for row in result["standing"]]
+@pytest.mark.parametrize("output", ["table", "markdown", "html"])
+def test_trend_shows_standing_findings_in_every_format(output: str, tmp_path: Path) -> None:
+    run("audit", LEAK, "--history", tmp_path)
+    run("audit", LEAK, "--history", tmp_path)
+    outcome = run("trend", tmp_path, "-o", output)
+    assert outcome.code == 0
+    assert "indings that stand" in outcome.out
+    assert "SS203" in outcome.out
+    standing = run("trend", tmp_path, "-o", "json").json["tables"]["standing"]
+    assert "SS203" in values(standing, "finding")
 
 
 def test_history_of_a_fleet_is_one_file_with_failures(tmp_path: Path) -> None:
@@ -76,14 +76,14 @@ def test_history_inside_the_checkpoint_is_refused(tmp_path: Path) -> None:
 
 
 def test_next_subset_is_verified_after_the_last(tmp_path: Path) -> None:
-    notes = []
-    for _ in range(3):
-        outcome = run("verify", HEALTHY, "--subset", "next/3", "--history", tmp_path, "-o", "json")
-        assert outcome.code == 0
-        notes.append((outcome.json["part"]["subset"], " ".join(outcome.json["notes"])))
-    assert [part for part, _ in notes] == ["1/3", "2/3", "3/3"]
-    assert "2 of 3 parts have no proof" in notes[0][1]
-    assert "Each of 3 parts has been verified" in notes[2][1]
+    verify = ("verify", HEALTHY, "--subset", "next/3", "--history", tmp_path, "-o", "json")
+    first, second, third = run(*verify), run(*verify), run(*verify)
+    assert (first.code, second.code, third.code) == (0, 0, 0)
+    assert values([r.json["part"] for r in (first, second, third)], "subset") == [
+        *("1/3", "2/3", "3/3")
+    ]
+    assert "2 of 3 parts have no proof" in " ".join(first.json["notes"])
+    assert "Each of 3 parts has been verified" in " ".join(third.json["notes"])
 
 
 def test_next_subset_needs_a_history() -> None:

@@ -1,4 +1,4 @@
-"""Names are anybody's input: whatever a command prints of them has no control character in it."""
+"""Names of files, operators and tables are escaped in every output."""
 
 from __future__ import annotations
 
@@ -25,20 +25,6 @@ COMMAND_LINES = [
 ]
 
 
-def damaged(folder: Path, case: str) -> Path:
-    """A checkpoint of hostile names, with a problem of each kind that names one."""
-    root = folder / HOSTILE
-    shutil.copytree(NEWEST / case / "checkpoint", root)
-    change(next(root.glob("state/*/_metadata/metadata")), hostile_operator)
-    (root / "state/0/0" / HOSTILE).mkdir()
-    (root / "state/0/0" / HOSTILE / "1.delta").write_bytes(b"x")
-    files = sorted(path for path in root.glob("state/0/1/*") if path.is_file())
-    files[0].write_bytes(b"broken")
-    for snapshot in root.glob("state/0/1/*.zip"):
-        rename_tables(snapshot, HOSTILE)
-    return root
-
-
 def hostile_operator(data: bytes) -> bytes:
     version, _, text = data.partition(b"\n")
     metadata = json.loads(text)
@@ -47,7 +33,7 @@ def hostile_operator(data: bytes) -> bytes:
 
 
 def rename_tables(snapshot: Path, name: str) -> None:
-    """Let a snapshot name its tables by another name."""
+    """Replace the names of the table files in a snapshot."""
     with zipfile.ZipFile(snapshot) as archive:
         parts = {item: archive.read(item) for item in archive.namelist()}
     version, _, text = parts["metadata"].partition(b"\n")
@@ -60,9 +46,29 @@ def rename_tables(snapshot: Path, name: str) -> None:
             archive.writestr(element, content)
 
 
+def damaged(folder: Path, case: str) -> Path:
+    """Write a checkpoint with hostile names and with problems that mention them."""
+    root = folder / HOSTILE
+    shutil.copytree(NEWEST / case / "checkpoint", root)
+    change(next(root.glob("state/*/_metadata/metadata")), hostile_operator)
+    (root / "state/0/0" / HOSTILE).mkdir()
+    (root / "state/0/0" / HOSTILE / "1.delta").write_bytes(b"x")
+    files = sorted(path for path in root.glob("state/0/1/*") if path.is_file())
+    files[0].write_bytes(b"broken")
+    for snapshot in root.glob("state/0/1/*.zip"):
+        rename_tables(snapshot, HOSTILE)
+    return root
+
+
 @pytest.fixture(scope="module", params=["agg_update", "rocksdb_agg_update_snapshots"])
 def root(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return damaged(tmp_path_factory.mktemp("hostile"), request.param)
+
+
+def assert_is_escaped(text: str) -> None:
+    """Check that no hostile name is in a text as it is."""
+    assert control_characters(text) == set()
+    assert re.search(r"^b\\?\|", text, re.MULTILINE) is None
 
 
 @pytest.mark.parametrize("arguments", COMMAND_LINES, ids=" ".join)
@@ -72,6 +78,11 @@ def test_commands_escape_hostile_names(root: Path, arguments: tuple[str, ...], o
     assert outcome.code in (0, 1, 4), outcome.err
     assert_is_escaped(outcome.out)
     assert_is_escaped(outcome.err)
+
+
+def control_characters(text: str) -> set[str]:
+    """Return the control and format characters of a text, except the ends of its lines."""
+    return {c for c in text if c != "\n" and unicodedata.category(c)[0] == "C"}
 
 
 @pytest.mark.parametrize("arguments", COMMAND_LINES, ids=" ".join)
@@ -137,14 +148,3 @@ def test_notebook_escapes_hostile_names(root: Path) -> None:
     result = open_checkpoint(str(root)).audit()._repr_html_()
     assert control_characters(result) == set()
     assert "<script>" not in html.unescape(re.sub(r"&lt;.*?&gt;", "", result))
-
-
-def control_characters(text: str) -> set[str]:
-    """Return the control and format characters of a text, except the ends of its lines."""
-    return {c for c in text if c != "\n" and unicodedata.category(c)[0] == "C"}
-
-
-def assert_is_escaped(text: str) -> None:
-    """Check that no hostile name is in a text as it is."""
-    assert control_characters(text) == set()
-    assert re.search(r"^b\\?\|", text, re.MULTILINE) is None

@@ -1,4 +1,4 @@
-"""Signals: the process ends, without a traceback and without half a file."""
+"""Signals end the process without a traceback or a partial file."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ SIZE = Size(keys=400_000, versions=3, partitions=2)
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint whose two partitions take a while."""
+    """A checkpoint whose two partitions take seconds to read."""
     return make(tmp_path_factory.mktemp("large") / "checkpoint", SIZE).path
 
 

@@ -1,4 +1,4 @@
-"""Hostile files cost a bounded memory: each is audited by a process that cannot have more."""
+"""Limits on hostile files, each audited by a process with bounded memory."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ SECONDS = 600
 
 
 def _zstd(raw: bytes, times: int) -> bytes:
-    """Frames of the same bytes again and again, as one file."""
+    """Return a zstd frame of these bytes, repeated."""
     return pa.Codec("zstd").compress(raw, asbytes=True) * times
 
 
 def _long_key(root: Path) -> None:
-    """2 GB of one key in 65 KB."""
+    """Write a delta of 65 KB with a key of 2 GB."""
     head = _zstd(struct.pack(">i", (2 << 30) - 8), 1)
     (root / "state/0/0/2.delta").write_bytes(head + _zstd(bytes(64 << 20), 32))
 
 
 def _zeros(root: Path) -> None:
-    """5 GB of zeros in 164 KB: endless many records of nothing."""
+    """Write a delta of 164 KB with 5 GB of zeros, which are empty records."""
     (root / "state/0/0/2.delta").write_bytes(_zstd(bytes(64 << 20), 80))
 
 
 def _partitions(root: Path) -> None:
-    """A log that says 99,999,999 partitions."""
+    """Set 99,999,999 partitions in the offset log."""
     for path in (root / "offsets").glob("[0-9]*"):
         text = path.read_text("utf-8")
         path.write_text(text.replace('shuffle.partitions":"2"', 'shuffle.partitions":"99999999"'))
 
 
 def _fields(root: Path) -> None:
-    """A schema of 100,000 fields."""
+    """Write a schema of 100,000 fields."""
     field = {"name": "f", "type": "long", "nullable": True, "metadata": {}}
     text = json.dumps({"type": "struct", "fields": [field] * 100_000}).encode()
     pieces = [text[at : at + 0x8000] for at in range(0, len(text), 0x8000)]
@@ -57,7 +57,7 @@ def _fields(root: Path) -> None:
 
 
 def _tiny_parts(root: Path) -> None:
-    """A checksum for each byte of a file, and room for 16 million of them."""
+    """Write a checksum file with a checksum for each byte, 16 million in all."""
     sums = b"crc\x00" + struct.pack(">i", 1) + bytes(60 << 20)
     (root / "state/0/0/.2.delta.crc").write_bytes(sums)
 

@@ -1,4 +1,4 @@
-"""The command line as a whole."""
+"""The command ``inspector``: help, suggestions, start-up and completion."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""One way to name a key: the hash that an audit prints leads to the key in every command."""
+"""Names of keys: hash, field and value, JSON, and hex."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = {"value": "once-000"}
 
 @pytest.fixture(scope="module")
 def hashed() -> str:
-    """A key as the report of an audit names it."""
+    """The hash of a key in the report of an audit."""
     tables = run("audit", LEAK, "-o", "json").json["tables"]
     first: str = tables["leftovers"][0]["key"]
     assert first.startswith("sha256:")
@@ -23,7 +23,7 @@ def hashed() -> str:
 
 @pytest.fixture(scope="module")
 def forms(hashed: str) -> list[str]:
-    """All names of one key."""
+    """All forms in which one key can be named."""
     (row,) = run("rows", LEAK, "--key", hashed, "-o", "json", "--raw").rows
     assert row["key"] == KEY
     return [

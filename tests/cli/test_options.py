@@ -1,4 +1,4 @@
-"""The options that commands share."""
+"""Options that all commands share."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Partial files that are renamed at the end or removed."""
 
 import os
 import stat

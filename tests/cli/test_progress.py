@@ -1,4 +1,4 @@
-"""Progress: what it says, and where it is shown."""
+"""Text of the progress line, and the terminals that show it."""
 
 import io
 import itertools

@@ -18,20 +18,25 @@ KEY = "window struct<start: timestamp, end: timestamp>, user string"
 VALUE = "count bigint, sum bigint, max timestamp"
 
 
+def _copy_of(release: str, folder: Path) -> Path:
+    """Return a copy of a fixture by another Spark release, which has the same rows."""
+    source = FIXTURES / release / "agg_update" / "checkpoint"
+    return Path(shutil.copytree(source, folder / release))
+
+
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
     """A checkpoint of Spark 3.0, which writes no schemas and no operator metadata."""
     return _copy_of("3.0.3", tmp_path)
 
 
-def _copy_of(release: str, folder: Path) -> Path:
-    """The same query by some release: from one to the next its rows are the same."""
-    source = FIXTURES / release / "agg_update" / "checkpoint"
-    return Path(shutil.copytree(source, folder / release))
-
-
 def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
     return ("--key-schema", key, "--value-schema", value)
+
+
+def contents(path: Path, *options: str) -> list[tuple[str, str]]:
+    """Return keys and values of all rows."""
+    return [(row["key"], row["value"]) for row in run("rows", path, "-o", "csv", *options).csv]
 
 
 def test_given_schemas_replace_missing_schemas(bare: Path, tmp_path: Path) -> None:
@@ -41,11 +46,6 @@ def test_given_schemas_replace_missing_schemas(bare: Path, tmp_path: Path) -> No
     assert contents(bare) != rows
     for item in (schemas(), schemas(f"0={KEY}", f"0:default=@{file}"), schemas(KEY, f"@{file}")):
         assert contents(bare, *item) == rows
-
-
-def contents(path: Path, *options: str) -> list[tuple[str, str]]:
-    """Keys and values of all rows. When they expire is not known from a given schema."""
-    return [(row["key"], row["value"]) for row in run("rows", path, "-o", "csv", *options).csv]
 
 
 @pytest.mark.parametrize("command", ["info", "sizes", "sharing", "leftovers", "audit", "verify"])

@@ -1,4 +1,4 @@
-"""The command ``serve``: its URL, its errors, and that no other command pays for it."""
+"""``inspector serve``: its URL, its errors, and its imports."""
 
 from __future__ import annotations
 

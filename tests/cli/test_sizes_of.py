@@ -1,4 +1,4 @@
-"""Sizes on the command line."""
+"""Byte sizes as option values."""
 
 from __future__ import annotations
 

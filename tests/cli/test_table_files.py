@@ -1,4 +1,4 @@
-"""Files of data: whole or not at all, with every type that they can hold."""
+"""Data files: types, target paths, and failed writes."""
 
 from __future__ import annotations
 
@@ -83,15 +83,17 @@ def test_target_paths_of_tables(tmp_path: Path) -> None:
 
 
 def test_written_files_appear_at_the_end(tmp_path: Path) -> None:
-    paths = [tmp_path / "new" / name for name in "ab"]
-    with written(paths, force=False) as files:
-        for file in files:
-            file.write_text("data")
-        assert not any(path.exists() for path in paths)
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["a", "b"]
+    folder = tmp_path / "new"
+    with written([folder / "a", folder / "b"], force=False) as (first, second):
+        first.write_text("data")
+        second.write_text("data")
+        assert not (folder / "a").exists()
+        assert not (folder / "b").exists()
+    assert sorted(folder.iterdir()) == [folder / "a", folder / "b"]
     ordinary = tmp_path / "ordinary"
     ordinary.touch()
-    assert stat.S_IMODE(paths[0].stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
+    mode = stat.S_IMODE((folder / "a").stat().st_mode)
+    assert mode == stat.S_IMODE(ordinary.stat().st_mode)
 
 
 def test_failed_write_leaves_no_files(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a terminal shows, at its width and with its colours; and what a pipe gets."""
+"""Width and colours of the output on a terminal and in a pipe."""
 
 import fcntl
 import os
@@ -25,8 +25,15 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LEAK = checkpoint_of("fmgws_event_ignore")
 
 
+def _piece(screen: int) -> bytes:
+    try:
+        return os.read(screen, 1 << 16)
+    except OSError:  # how Linux says that nobody writes to it any more
+        return b""
+
+
 def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int, str]:
-    """The exit code of the program on a terminal of a width, and all that it shows."""
+    """Run a command on a terminal of a width and return exit code and output."""
     result, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
     inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
@@ -46,16 +53,9 @@ def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int,
     return process.wait(), message.decode().replace("\r\n", "\n")
 
 
-def _piece(screen: int) -> bytes:
-    try:
-        return os.read(screen, 1 << 16)
-    except OSError:  # how Linux says that nobody writes to it any more
-        return b""
-
-
 @contextmanager
 def terminal_of(monkeypatch: pytest.MonkeyPatch, columns: int) -> Iterator[None]:
-    """A terminal as stdout and stderr of this process."""
+    """Use a terminal as stdout of this process."""
     _, terminal = pty.openpty()
     with os.fdopen(terminal, "w") as file:
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -66,7 +66,7 @@ def terminal_of(monkeypatch: pytest.MonkeyPatch, columns: int) -> Iterator[None]
 
 
 def widest(lines: list[str]) -> int:
-    """The width of the widest line; command lines are never broken, so that they can be copied."""
+    """Return the width of the widest line, except commands, which are never wrapped."""
     return max(cell_len(line) for line in lines if not line.lstrip().startswith("inspector "))
 
 
@@ -138,27 +138,28 @@ def test_color_option_and_environment(
 @pytest.mark.parametrize(
     ("columns", "options", "width"),
     [
-        (None, {}, PIPED_WIDTH),
+        ("", {}, PIPED_WIDTH),
         ("none", {}, PIPED_WIDTH),
         ("60", {}, 60),
         ("0", {}, None),
-        (None, {"wide": True}, None),
+        ("", {"wide": True}, None),
         ("60", {"wide": True}, None),
-        (None, {"output_file": "x"}, PIPED_WIDTH),
+        ("", {"output_file": "x"}, PIPED_WIDTH),
     ],
 )
 def test_width_of_piped_output(
-    columns: str | None,
-    options: dict[str, Any],
-    width: int | None,
-    monkeypatch: pytest.MonkeyPatch,
+    columns: str, options: dict[str, Any], width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("COLUMNS")
-    if columns is not None:
-        monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("COLUMNS", columns)
     assert display_of(options).width == width
-    if width is not None and not options:
-        assert widest(run("audit", LEAK).out.splitlines()) <= width
+
+
+@pytest.mark.parametrize(("columns", "width"), [("", PIPED_WIDTH), ("60", 60)])
+def test_piped_audit_fits_its_width(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert widest(run("audit", LEAK).out.splitlines()) <= width
 
 
 def test_columns_variable_overrides_the_terminal_width(

@@ -1,4 +1,4 @@
-"""Where reports go: whole or not at all, and never over something unasked."""
+"""Output files: written completely or not at all, and overwritten only with ``--force``."""
 
 import io
 import json
