@@ -1,4 +1,4 @@
-"""Local files by the system's calls: bounded, and no waiting for what is no file."""
+"""Local files and folders, read by system calls."""
 
 from __future__ import annotations
 

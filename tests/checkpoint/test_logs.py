@@ -1,4 +1,4 @@
-"""Both logs together: clocks, confs, what is committed, and what is wrong."""
+"""The offset log and commit log together: clocks, confs, commits and problems."""
 
 import json
 import shutil

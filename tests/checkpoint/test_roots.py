@@ -1,4 +1,4 @@
-"""Where a checkpoint begins, for every path in it, and what is said where none is."""
+"""Root and selection of any path in a checkpoint, and errors of other paths."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Checkpoints are found by folders and patterns, also in a hostile tree."""
+"""Search for checkpoints below a folder or by a pattern."""
 
 from __future__ import annotations
 

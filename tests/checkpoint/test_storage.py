@@ -1,4 +1,4 @@
-"""The storage: read-only, bounded, uncached, and silent about secrets."""
+"""Storage: listings and reads, their limits and their errors."""
 
 import os
 import pickle
@@ -37,7 +37,7 @@ def memory() -> Iterator[MemoryFileSystem]:
 
 
 class Moody(MemoryFileSystem):  # type: ignore[misc]
-    """A driver that fails in the ways of drivers."""
+    """A driver in which every request fails."""
 
     protocol = "moody"
     failure: Exception = RuntimeError(f"HTTP 403 for key {SECRET}")
@@ -189,7 +189,7 @@ def test_read_small_files(tree: Path) -> None:
 
 @pytest.mark.parametrize("size", [None, 10, 1])
 def test_read_above_the_limit_is_refused(tree: Path, size: int | None) -> None:
-    # A size of 1 is what a listing said before the file grew.
+    # A size of 1 is the size in a listing before the file grew.
     with pytest.raises(LimitError) as caught:
         Storage.open(str(tree)).read("metadata", 9, size=size)
     assert str(caught.value) == f"{tree}/metadata: file has 10 bytes, at most 9 are read"

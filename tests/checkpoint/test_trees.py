@@ -1,4 +1,4 @@
-"""Trees by one listing: the same folders that a listing folder by folder gives."""
+"""Trees of folders made from one recursive listing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of what the names of files alone show to be wrong."""
+"""Problems that the names of files show."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_gap_names_missing_deltas_and_the_restorable_version(tmp_path: Path) -> 
     assert "which can restore version 1" in missing.message
     assert (gap.slug, gap.path, gap.store) == ("missing-delta", folder, store_id)
     assert "versions 2-3 are missing" in gap.message
-    # The judged version is whole, and what is newer is not looked at.
+    # Versions after the judged version are not checked.
     assert problems(root, 1) == []
 
 
@@ -121,7 +121,7 @@ def test_store_missing_in_one_partition(tmp_path: Path) -> None:
 
 
 def test_gap_before_the_oldest_log_entry_is_no_missing_delta(tmp_path: Path) -> None:
-    """Spark repartitions RocksDB's state: fewer partitions for a while, and then more again."""
+    """A repartitioning may have used fewer partitions for these versions."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "rocksdb_agg_update_snapshots/checkpoint", root)
     for version in (4, 5):

@@ -1,4 +1,4 @@
-"""A checkpoint that grows: each batch once, none missed, and only what is new is read."""
+"""Watching a checkpoint: each new batch is yielded once, and only new files are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASE = "trouble_kept_timeouts"
 
 @pytest.fixture
 def query(tmp_path: Path) -> Growing:
-    """A query that has made three batches."""
+    """Return a query that has run three batches."""
     growing = Growing(CASE, tmp_path)
     for batch in range(3):
         growing.run(batch)
@@ -33,7 +33,7 @@ def query(tmp_path: Path) -> Growing:
 
 @pytest.fixture
 def opened() -> Iterator[list[str]]:
-    """The files that are opened, in order."""
+    """Return the list of files that are opened, in order."""
     paths: list[str] = []
     with before_each_read(lambda _storage, relative: paths.append(relative)):
         yield paths
@@ -176,7 +176,7 @@ def test_watch_retries_after_storage_timeout(
     query.run(3)
     (seen,) = followed.batches(Pace(0.01, until=3))
     assert seen.batch_id == 3
-    assert 1 <= len(seen.notes) < PATIENCE  # a look makes more than one listing
+    assert 1 <= len(seen.notes) < PATIENCE  # one look makes several listings
     assert seen.notes[0].startswith("the storage did not respond; retrying: ")
     assert seen.notes[0].endswith("timed out")
 
