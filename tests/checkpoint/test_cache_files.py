@@ -1,4 +1,4 @@
-"""Cached files: what is read again, and what is too large to be written."""
+"""Files of a cache: their content, and the limit of their size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMIT = 1 << 10
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CacheFiles:
-    """A cache of an empty folder whose files have at most ``LIMIT`` bytes."""
+    """Return a cache of an empty folder whose files have at most ``LIMIT`` bytes."""
     monkeypatch.setattr(cache_files, "MOST_FILE_BYTES", LIMIT)
     return CacheFiles(str(tmp_path), {})
 

@@ -1,4 +1,4 @@
-"""What Spark takes for a conf that was not recorded."""
+"""Defaults of confs that the offset log does not record."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Connections: shared, and made anew where one was refused."""
+"""Connections to storages: shared, and replaced after a refusal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_refused_connection_is_replaced() -> None:
     options = {"of": "this test"}
     first, _ = connect("memory://ck", options)
     note_refusal(first)
-    assert connect("memory://ck", options)[0] is first  # a task of the run that met it
+    assert connect("memory://ck", options)[0] is first  # for tasks of the same run
     again, _ = connect("memory://ck", options, anew=True)
     assert again is not first
     assert connect("memory://ck", options, anew=True)[0] is again

@@ -1,4 +1,4 @@
-"""Listings of every driver give the same entries."""
+"""Entries of listings, made from the info of each driver."""
 
 from datetime import datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Whatever a driver raises is one of four words."""
+"""Families and texts of errors that storage drivers raise."""
 
 from __future__ import annotations
 

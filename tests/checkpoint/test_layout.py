@@ -1,4 +1,4 @@
-"""Operators, partitions, stores and files, from listings."""
+"""Operators, partitions, stores and files of a checkpoint, from its listings."""
 
 from pathlib import Path
 

@@ -1,8 +1,9 @@
-"""Local files by the system's calls: bounded, and no waiting for what is no file."""
+"""Local files and folders, read by system calls."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -34,9 +35,8 @@ def test_listing_follows_links_and_marks_special_files(tmp_path: Path) -> None:
     assert c == Entry("c", "x/c", False, 2, 1500)
     assert fifo == Entry("fifo", "x/fifo", False, 0, is_special=True)
     assert gone == Entry("gone", "x/gone", False, 0, is_special=True)
-    assert not any(entry.is_special for entry in (a, b, c))
-    paths = [entry.path for entry in listing(str(tmp_path), "")]
-    assert paths == ["a", "b", "c", "fifo", "gone"]
+    assert not a.is_special
+    assert [entry.path for entry in listing(str(tmp_path), "")] == ["a", "b", "c", "fifo", "gone"]
 
 
 @pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone lists a folder")
@@ -83,9 +83,10 @@ def test_modified_time_beyond_64_bits_of_nanoseconds(tmp_path: Path) -> None:
 
 def test_listing_errors(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for path, error in (("none", FileNotFoundError), ("file", NotADirectoryError)):
-        with pytest.raises(error):
-            listing(str(tmp_path / path), "")
+    with pytest.raises(FileNotFoundError):
+        listing(str(tmp_path / "none"), "")
+    with pytest.raises(NotADirectoryError):
+        listing(str(tmp_path / "file"), "")
     with pytest.raises(ValueError, match="null"):
         listing("a\0b", "")
     assert listing(str(tmp_path), "")[0].path == "file"
@@ -128,15 +129,19 @@ def test_chunks_of_a_growing_file(tmp_path: Path) -> None:
     assert first + b"".join(reading) == b"01234567"
 
 
-def test_reading_a_fifo_or_folder_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "read", [lambda path: read_at_most(path, 1), lambda path: next(chunks(path, 1))]
+)
+def test_reading_a_fifo_or_folder_is_an_error(
+    tmp_path: Path, read: Callable[[str], object]
+) -> None:
     os.mkfifo(tmp_path / "fifo")
-    for read in (lambda path: read_at_most(path, 1), lambda path: next(chunks(path, 1))):
-        with pytest.raises(OSError, match="neither a file nor a folder"):
-            read(str(tmp_path / "fifo"))
-        with pytest.raises(IsADirectoryError):
-            read(str(tmp_path))
-        with pytest.raises(FileNotFoundError):
-            read(str(tmp_path / "nothing"))
+    with pytest.raises(OSError, match="neither a file nor a folder"):
+        read(str(tmp_path / "fifo"))
+    with pytest.raises(IsADirectoryError):
+        read(str(tmp_path))
+    with pytest.raises(FileNotFoundError):
+        read(str(tmp_path / "nothing"))
 
 
 @pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone reads several")

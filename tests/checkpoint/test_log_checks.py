@@ -113,14 +113,14 @@ def test_nonadjacent_entries_are_not_compared() -> None:
 
 
 def test_contradicting_watermarks_are_unknown() -> None:
-    def times(*arguments: tuple[int | None, int | None]) -> list[tuple[int | None, int | None]]:
-        values = without_doubtful(clocks(*arguments), {}).values()
-        return [(item.watermark_ms, item.next_watermark_ms) for item in values]
-
-    assert times((0, 10), (10, 20), (20, None)) == [(0, 10), (10, 20), (20, None)]
-    assert times((0, 10), (12, 20), (20, None)) == [(0, None), (None, 20), (20, None)]
-    assert times((5, None), (4, 20), (20, None)) == [(None, None), (None, 20), (20, None)]
-    assert times((5, 4), (4, 20), (20, None)) == [(None, None), (None, 20), (20, None)]
+    """A next watermark of the batch before contradicts the watermark, or the watermark falls."""
+    sound = clocks((0, 10), (10, 20), (20, None))
+    assert without_doubtful(sound, {}) == sound
+    contradicting = clocks((0, 10), (12, 20), (20, None))
+    assert without_doubtful(contradicting, {}) == clocks((0, None), (None, 20), (20, None))
+    unknown = clocks((None, None), (None, 20), (20, None))
+    assert without_doubtful(clocks((5, None), (4, 20), (20, None)), {}) == unknown
+    assert without_doubtful(clocks((5, 4), (4, 20), (20, None)), {}) == unknown
 
 
 def test_new_data_is_unknown_after_a_changed_offset_format() -> None:

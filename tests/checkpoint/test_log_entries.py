@@ -1,4 +1,4 @@
-"""Entries of both logs, as several releases wrote them."""
+"""Entries of the offset log and the commit log, of several Spark releases."""
 
 from contextlib import suppress
 
@@ -65,7 +65,7 @@ def test_missing_fields_of_an_offset_entry(data: bytes, expected: OffsetEntry) -
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"v1\n{}", None),  # 2.3
+        (b"v1\n{}", None),  # Spark 2.3
         (b"v1", None),
         (b"v1\n", None),
         (b'v1\n{"nextBatchWatermarkMs":1704067197250}', 1704067197250),
@@ -78,7 +78,7 @@ def test_commit_watermark_of_every_format(data: bytes, expected: int | None) -> 
 
 
 def test_commit_of_checkpoint_format_2_has_unique_ids() -> None:
-    # Two operators, of the first two partitions with a store each, of the other one with two.
+    # Operator 0 has two partitions with one store each; operator 1 has one partition with two.
     data = b'v2\n{"nextBatchWatermarkMs":7,"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c","d"]]}}'
     item, two = parse_commit(data).unique_ids.values()
     assert (item, two) == ((frozenset("a"), frozenset("b")), (frozenset("cd"),))

@@ -1,4 +1,4 @@
-"""Version lines, JSON, and what is refused of both."""
+"""Version lines and JSON of log files."""
 
 import json
 from contextlib import suppress

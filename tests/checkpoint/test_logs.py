@@ -1,4 +1,4 @@
-"""Both logs together: clocks, confs, what is committed, and what is wrong."""
+"""The offset log and commit log together: clocks, confs, commits and problems."""
 
 import json
 import shutil
@@ -65,11 +65,15 @@ def test_clocks_have_time_watermark_commit_and_new_data(tmp_path: Path) -> None:
 
 
 def test_new_data_is_unknown_after_a_purge_or_gap(tmp_path: Path) -> None:
-    files = {f"offsets/{batch}": offsets(batch, str(batch)) for batch in (8, 9, 10, 12)}
+    files = {
+        "offsets/8": offsets(8, "8"),
+        "offsets/9": offsets(9, "9"),
+        "offsets/10": offsets(10, "10"),
+        "offsets/12": offsets(12, "12"),
+    }
     logs = logs_of(tmp_path, files)
     news = {batch: clock.has_new_data for batch, clock in logs.clocks.items()}
     assert news == {8: None, 9: True, 10: True, 12: None}
-    assert list(logs.clocks) == [8, 9, 10, 12]
     assert (logs.last_committed, logs.has_commits_dir) == (None, False)
 
 
@@ -132,8 +136,7 @@ def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
 def test_entry_purged_during_reading_is_no_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {f"offsets/{n}": offsets(n) for n in (0, 1)}
-    files["metadata"] = METADATA
+    files = {"offsets/0": offsets(0), "offsets/1": offsets(1), "metadata": METADATA}
     logs_of(tmp_path, {**files, "commits/0": b"v1\n{}", "commits/1": b"v1\n{}"})
     storage = Storage.open(str(tmp_path))
     listing = storage.list
@@ -163,9 +166,8 @@ def test_denied_log_entry_is_a_problem(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(storage, "read_many", denied)
     logs = read_logs(storage)
-    assert [(problem.slug, problem.message) for problem in logs.problems] == [
-        ("denied", "Permission denied")
-    ]
+    (problem,) = logs.problems
+    assert (problem.slug, problem.message) == ("denied", "Permission denied")
     assert list(logs.confs) == [1]
     assert logs.last_offset == 1
 
@@ -175,11 +177,10 @@ def test_only_the_newest_entries_are_read_above_the_limit(tmp_path: Path) -> Non
     files |= {f"commits/{n}": b"v1\n{}" for n in range(150)}
     logs = logs_of(tmp_path, files, maximum=70)
     assert list(logs.clocks) == list(range(80, 150))
-    assert [(problem.slug, problem.path) for problem in logs.problems] == [
-        ("over-limit", f"{tmp_path}/commits"),
-        ("over-limit", f"{tmp_path}/offsets"),
-    ]
-    assert "got 150 entries, only the newest 70 are read" in logs.problems[0].message
+    commits, plans = logs.problems
+    assert (commits.slug, commits.path) == ("over-limit", f"{tmp_path}/commits")
+    assert (plans.slug, plans.path) == ("over-limit", f"{tmp_path}/offsets")
+    assert "got 150 entries, only the newest 70 are read" in commits.message
 
 
 def test_control_batches_of_the_offset_log(tmp_path: Path) -> None:
@@ -234,18 +235,19 @@ def test_any_bytes_give_logs(
     assert all(clock.committed for clock in logs.clocks.values())
 
 
-def test_a_log_that_cannot_be_listed_is_a_problem_and_the_other_is_read(tmp_path: Path) -> None:
-    for log in ("offsets", "commits"):
-        root = tmp_path / log
-        cases.write_logs(root, [Batch(0, n, n) for n in range(4)])
-        shutil.rmtree(root / log)
-        (root / log).write_text("no folder")
-        logs = read_logs(Storage.open(str(root)))
-        (problem,) = logs.problems
-        assert (problem.slug, problem.path) == ("storage", str(root / log))
-        # Batch 3 is planned only after batch 2 was committed.
-        assert logs.last_committed == (3 if log == "offsets" else 2)
-        assert [clock.committed for clock in logs.clocks.values()][:3] == [True] * 3
+@pytest.mark.parametrize(("log", "committed"), [("offsets", 3), ("commits", 2)])
+def test_unlistable_log_is_a_problem_and_the_other_is_read(
+    tmp_path: Path, log: str, committed: int
+) -> None:
+    """Without the commit log, batch 2 is committed because batch 3 is planned."""
+    cases.write_logs(tmp_path, [Batch(0, n, n) for n in range(4)])
+    shutil.rmtree(tmp_path / log)
+    (tmp_path / log).write_text("no folder")
+    logs = read_logs(Storage.open(str(tmp_path)))
+    (problem,) = logs.problems
+    assert (problem.slug, problem.path) == ("storage", str(tmp_path / log))
+    assert logs.last_committed == committed
+    assert [clock.committed for clock in logs.clocks.values()][:3] == [True] * 3
 
 
 def test_query_metadata_that_is_a_folder(tmp_path: Path) -> None:
@@ -254,7 +256,8 @@ def test_query_metadata_that_is_a_folder(tmp_path: Path) -> None:
     (root / "metadata").mkdir()
     logs = read_logs(Storage.open(str(root)))
     assert (logs.query_id, logs.last_committed) == (None, 0)
-    assert [problem.path for problem in logs.problems] == [str(root / "metadata")]
+    (problem,) = logs.problems
+    assert problem.path == str(root / "metadata")
 
 
 def test_commit_with_an_impossible_batch_id_is_a_problem(tmp_path: Path) -> None:
@@ -262,7 +265,8 @@ def test_commit_with_an_impossible_batch_id_is_a_problem(tmp_path: Path) -> None
     (root / f"commits/{2**63 - 1}").write_text("v1\n{}")
     logs = read_logs(Storage.open(str(root)))
     assert logs.last_committed == 0
-    assert [problem.path for problem in logs.problems] == [str(root / f"commits/{2**63 - 1}")]
+    (problem,) = logs.problems
+    assert problem.path == str(root / f"commits/{2**63 - 1}")
 
 
 def test_missing_query_metadata_is_a_problem_after_a_commit(tmp_path: Path) -> None:

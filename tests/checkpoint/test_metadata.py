@@ -1,4 +1,4 @@
-"""The query's id and operator metadata of both formats."""
+"""Query id, and operator metadata of formats 1 and 2."""
 
 from contextlib import suppress
 from pathlib import Path

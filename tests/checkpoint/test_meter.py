@@ -1,4 +1,4 @@
-"""Bytes that have been read, by any thread."""
+"""The counter of bytes that are read."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

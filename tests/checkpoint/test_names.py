@@ -1,4 +1,4 @@
-"""Numbers in names are read as Spark writes them."""
+"""Numbers in file names."""
 
 from hypothesis import given
 from hypothesis import strategies as st

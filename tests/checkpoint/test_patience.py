@@ -1,4 +1,4 @@
-"""No request is waited for without end or without a word."""
+"""Timeouts, retries and messages of storage requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Answers:
-    """Gives its answers one after the other; an error is raised, an event is waited for."""
+    """A request that returns its answers in order, raises errors and waits for events."""
 
     def __init__(self, *answers: Any) -> None:
         self.left = list(answers)
@@ -57,9 +57,9 @@ def test_no_retries_while_the_storage_is_down() -> None:
 
 def test_silent_request_times_out_with_a_message(caplog: pytest.LogCaptureFixture) -> None:
     stuck = threading.Event()
-    call = Answers(stuck, stuck, stuck)
+    call = Answers(stuck, stuck)
     with pytest.raises(TimeoutError, match="no answer within 1 s"):
-        patiently(call, "s3a://b/x", QUICK)
+        patiently(call, "s3a://b/x", Limits(request_seconds=1, attempts=2))
     stuck.set()
     assert call.left == []
     assert "s3a://b/x: no answer for 0 s, still waiting" in caplog.messages
@@ -82,7 +82,7 @@ def test_silent_object_has_one_deadline_for_all_requests() -> None:
         with pytest.raises(TimeoutError):
             patiently(call, "s3a://b/other", limits)
     stuck.set()
-    # Each of the two objects: an attempt of 2 s, and one of the second that was left.
+    # For each of the two objects: one attempt of 2 s, and one of the remaining second.
     assert (len(call.left), sum(waits)) == (9 - 4, 6)
     patience.SILENCE.clear()
     assert patiently(Answers(1), "s3a://b/silent", limits) == 1
@@ -106,7 +106,7 @@ def test_permanent_errors_are_not_retried(error: Exception) -> None:
 
 
 class Broken(MemoryFileSystem):  # type: ignore[misc]
-    """A storage of which every second request breaks off."""
+    """A storage in which every second request fails with a connection reset."""
 
     protocol = "broken"
     requests = 0

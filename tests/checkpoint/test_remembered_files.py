@@ -1,4 +1,4 @@
-"""Small files that are looked at again and again are read once, and again when they changed."""
+"""Small files that are kept in memory until they change."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.fixture_folder import NEWEST
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The small files of the test's own folder that are read, in order.
+    """Return the list of small files that are read, in order.
 
-    A fleet that an earlier test broke off may still be reading its checkpoints.
+    Only files of the test's own folder count: threads of an earlier test may still read files.
     """
     paths: list[str] = []
     request = Storage.request

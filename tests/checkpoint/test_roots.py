@@ -1,4 +1,4 @@
-"""Where a checkpoint begins, for every path in it, and what is said where none is."""
+"""Root and selection of any path in a checkpoint, and errors of other paths."""
 
 from pathlib import Path
 
@@ -53,9 +53,14 @@ def checkpoint(tmp_path: Path) -> Path:
 def test_path_resolves_to_root_and_selection(
     checkpoint: Path, below: str, expected: Selection
 ) -> None:
-    for prefix in ("", "file:", "file://"):
-        root, selection = resolve_root(f"{prefix}{checkpoint}{below}", None, classify)
-        assert (root.rstrip("/"), selection) == (f"{prefix}{checkpoint}", expected)
+    root, selection = resolve_root(f"{checkpoint}{below}", None, classify)
+    assert (root.rstrip("/"), selection) == (str(checkpoint), expected)
+
+
+@pytest.mark.parametrize("prefix", ["file:", "file://"])
+def test_url_resolves_to_root_and_selection(checkpoint: Path, prefix: str) -> None:
+    url = f"{prefix}{checkpoint}"
+    assert resolve_root(f"{url}/state/1", None, classify) == (url, Selection(1))
 
 
 def test_relative_path_of_the_root_is_kept(
@@ -131,8 +136,8 @@ def test_error_of_a_path_without_checkpoint(tmp_path: Path, path: str, result: s
     (tmp_path / "plain" / "b.txt").write_bytes(b"")
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "metadata").write_bytes(b"{}")
-    for number in range(11):
-        (tmp_path / "many" / f"d{number:x}").mkdir(parents=True)
+    for name in "0123456789a":
+        (tmp_path / "many" / f"d{name}").mkdir(parents=True)
     make(tmp_path / "queries" / "one")
     make(tmp_path / "queries" / "two")
     with pytest.raises(NotACheckpointError, match=result) as caught:

@@ -1,4 +1,4 @@
-"""The writer of schema files against their reader."""
+"""Schema files that are written and read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions that offsets of sources say, by the connector that wrote them."""
+"""Positions in the offsets of sources, by the connector that wrote them."""
 
 from __future__ import annotations
 

@@ -96,13 +96,13 @@ RATE = '{"offset":20,"timestamp":1000}'
     [
         (KAFKA, '{"orders":{"0":25,"1":50}}', 10),
         (KAFKA, KAFKA, 0),
-        (KAFKA, '{"orders":{"0":25,"1":41}}', None),  # a topic that was made anew
-        (KAFKA, '{"orders":{"0":25,"1":50,"2":9}}', None),  # where partition 2 begins is not there
+        (KAFKA, '{"orders":{"0":25,"1":41}}', None),  # a topic that was created again
+        (KAFKA, '{"orders":{"0":25,"1":50,"2":9}}', None),  # the start of partition 2 is unknown
         (KAFKA, '{"orders":{"0":25,"1":"x"}}', None),
         (KAFKA, '{"orders":{"0":25,', None),
         (KAFKA, f'{{"orders":{{"0":25,"1":{"9" * 310}}}}}', None),  # more than a double holds
         (RATE, '{"offset":60,"timestamp":2000}', 40),
-        ('{"logOffset":1}', '{"logOffset":2}', None),  # of files no count is recorded
+        ('{"logOffset":1}', '{"logOffset":2}', None),  # file sources record no count
         (None, KAFKA, None),
     ],
 )

@@ -1,4 +1,4 @@
-"""Names for copies of files: what they mean in this process, and only there."""
+"""URLs for staged copies of files, which are valid in one process."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Schema files of all three formats, Java's strings included."""
+"""Schema files of formats 1 to 3, with modified UTF-8."""
 
 import json
 import struct
@@ -30,7 +30,7 @@ NO_USER_KEY = "{    }"
 
 
 def java(text: str) -> bytes:
-    """Modified UTF-8, unit by unit, as ``DataOutputStream.writeUTF`` writes it."""
+    """Return the modified UTF-8 that ``DataOutputStream.writeUTF`` writes."""
     units = text.encode("utf-16-be", "surrogatepass")
     result = b""
     for (unit,) in struct.iter_unpack(">H", units):
@@ -307,7 +307,7 @@ def test_older_schemas_of_format_3_are_kept(tmp_path: Path) -> None:
     assert (remaining.name, gone.name, problems) == ("kept", "gone", ())
     assert (remaining.value_schema_id, set(remaining.older_values)) == (2, {1})
     assert remaining.older_values[1] == gone.value != remaining.value
-    # An older one that is bad is a problem; a bad newest leaves nothing.
+    # A bad older schema is a problem. Without a good newest schema there is none.
     storage = storage_of(tmp_path / "b", {**files, f"{folder}/0_x": b"junk"})
     result, (problem,) = read_state_schema(storage, 0, schema_paths=paths)
     assert problem.path is not None
@@ -318,7 +318,7 @@ def test_older_schemas_of_format_3_are_kept(tmp_path: Path) -> None:
 
 
 def _second(value: str) -> bytes:
-    """A value's schema under the next number."""
+    """Return the schema of a value with schema id 2."""
     return struct.pack(">h", 2) + read_chunks(value)
 
 

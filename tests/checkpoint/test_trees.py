@@ -1,4 +1,4 @@
-"""Trees by one listing: the same folders that a listing folder by folder gives."""
+"""Trees of folders made from one recursive listing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from tests.fixture_folder import NEWEST
 from tests.object_store import serve
 
 
-def found(*names: str, **types: str) -> dict[str, Any]:
-    infos: list[dict[str, Any]] = [
-        {"name": name, "type": "file", "size": len(name)} for name in names
-    ]
-    infos += [{"name": name, "type": kind, "size": 0} for name, kind in types.items()]
-    return {info["name"]: info for info in infos}
+def found(*names: str) -> dict[str, Any]:
+    """Return the answer of a driver to a recursive listing of files."""
+    return {name: {"name": name, "type": "file", "size": len(name)} for name in names}
 
 
 def test_tree_folders_from_object_names() -> None:
@@ -34,9 +31,13 @@ def test_tree_folders_from_object_names() -> None:
 
 @pytest.mark.parametrize("base", ["b/ck", "/b/ck/", "b/ck/"])
 def test_folder_markers_are_folders(base: str) -> None:
-    tree = tree_of(found("b/ck/", "b/ck/state/", **{"b/ck/empty": "directory"}), base)
-    assert sorted(tree.folders) == ["", "empty", "state"]
-    assert [entry.is_dir for entry in tree.folders[""]] == [True, True]
+    folder = {"name": "b/ck/empty", "type": "directory", "size": 0}
+    tree = tree_of(found("b/ck/", "b/ck/state/") | {"b/ck/empty": folder}, base)
+    assert tree.folders == {
+        "": (Entry("empty", "empty", True, 0), Entry("state", "state", True, 0)),
+        "empty": (),
+        "state": (),
+    }
 
 
 def test_tree_of_a_very_deep_name() -> None:

@@ -1,4 +1,4 @@
-"""Spark's URLs, fsspec's addresses, and what must not be printed."""
+"""URLs of Spark, addresses of fsspec, and missing drivers."""
 
 import pytest
 

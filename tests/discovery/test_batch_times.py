@@ -1,4 +1,4 @@
-"""How long batches took, and real-time mode, by the times of log files."""
+"""Durations of batches and real-time mode, from the modification times of log files."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_operator_names_from_schemas(tmp_path: Path) -> None:
     operators = open_checkpoint(str(root)).operators
     assert [(item.name, item.name_from) for item in operators] == [
         ("symmetricHashJoin", "schemas"),
-        ("stateStoreSave", "schemas"),  # the value of this one is no dummy
+        ("stateStoreSave", "schemas"),  # its value is no dummy value
     ]
 
 
@@ -122,7 +122,7 @@ def test_unknown_state_store_provider_is_refused(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     provider = "com.example.OurProvider"
     cases.write_logs(root, [Batch()], {"streaming.stateStore.providerClass": provider}, first=4)
-    # Its files are named as those of Spark's default, which shows nothing.
+    # Its files have the names that the default provider uses, which proves nothing.
     with pytest.raises(UnsupportedProviderError, match=provider) as raised:
         open_checkpoint(str(root))
     assert raised.value.path == str(root)

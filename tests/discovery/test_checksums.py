@@ -1,4 +1,4 @@
-"""Which files no checksum vouches for."""
+"""Files without any checksum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of attempts that were not committed, in a checkpoint of format 2."""
+"""Committed and abandoned attempts in a checkpoint of format 2."""
 
 from __future__ import annotations
 

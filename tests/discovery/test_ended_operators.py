@@ -79,9 +79,9 @@ def test_copy_leaves_out_an_ended_operator(cut: Callable[..., tuple[Path, int]])
 @pytest.mark.parametrize(
     ("missing", "release"),
     [
-        ([("1/0", 1)], "3.5.9"),  # another partition goes on
+        ([("1/0", 1)], "3.5.9"),  # another partition continues
         ([("1/0", 3)], "3.5.9"),
-        ([("0/*", 3)], "3.5.9"),  # one with a higher number goes on
+        ([("0/*", 3)], "3.5.9"),  # the operator with a higher number continues
         ([("0/*", 3), ("1/*", 3)], "3.5.9"),
         ([("1/*", 3)], "4.3.0"),  # Spark refuses such a restart
     ],

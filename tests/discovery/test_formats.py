@@ -1,4 +1,4 @@
-"""What the first bytes of a few files tell."""
+"""Codecs, log formats and RocksDB, from the first bytes of a few files."""
 
 from __future__ import annotations
 

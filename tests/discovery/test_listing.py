@@ -1,4 +1,4 @@
-"""Tests of what the names of files alone show to be wrong."""
+"""Problems that the names of files show."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from inspector.sparktypes.ddl import parse_ddl
 from tests import cases
 from tests.cases import Batch, small_checkpoint
 from tests.fixture_folder import NEWEST
+from tests.reports import slugs
 
 
 def problems(root: Path, version: int = 4) -> list[Problem]:
@@ -38,24 +39,18 @@ def test_gap_names_missing_deltas_and_the_restorable_version(tmp_path: Path) -> 
     assert "which can restore version 1" in missing.message
     assert (gap.slug, gap.path, gap.store) == ("missing-delta", folder, store_id)
     assert "versions 2-3 are missing" in gap.message
-    # The judged version is whole, and what is newer is not looked at.
+    # Versions after the judged version are not checked.
     assert problems(root, 1) == []
 
 
-def test_gap_before_a_snapshot_is_a_missing_delta(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [2, 3])
+def test_gap_up_to_a_snapshot_is_a_missing_delta(tmp_path: Path, version: int) -> None:
+    """Partition 1 of operator 1 has a snapshot of version 3."""
     root = small_checkpoint(tmp_path)
-    (root / "state/1/1/2.delta").unlink()
+    (root / f"state/1/1/{version}.delta").unlink()
     (gap,) = problems(root)
     assert (gap.slug, gap.store) == ("missing-delta", StoreId(1, "default", 1))
-    assert "the delta of version 2 is missing" in gap.message
-
-
-def test_missing_delta_of_a_snapshot_version(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    (root / "state/1/1/3.delta").unlink()
-    (gap,) = problems(root)
-    assert (gap.slug, gap.store) == ("missing-delta", StoreId(1, "default", 1))
-    assert "the delta of version 3 is missing" in gap.message
+    assert f"the delta of version {version} is missing" in gap.message
 
 
 def test_cleaned_up_files_are_not_missing(tmp_path: Path) -> None:
@@ -121,15 +116,13 @@ def test_store_missing_in_one_partition(tmp_path: Path) -> None:
 
 
 def test_gap_before_the_oldest_log_entry_is_no_missing_delta(tmp_path: Path) -> None:
-    """Spark repartitions RocksDB's state: fewer partitions for a while, and then more again."""
+    """A repartitioning may have used fewer partitions for these versions."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "rocksdb_agg_update_snapshots/checkpoint", root)
     for version in (4, 5):
         (root / f"state/0/0/{version}.changelog").unlink()
-    slugs = {problem.slug for problem in listing_problems(open_checkpoint(str(root)), 8)}
-    assert "missing-delta" in slugs
+    assert "missing-delta" in slugs(problems(root, 8))
     for batch in range(5):
         (root / f"offsets/{batch}").unlink()
         (root / f"commits/{batch}").unlink()
-    slugs = {problem.slug for problem in listing_problems(open_checkpoint(str(root)), 8)}
-    assert "missing-delta" not in slugs
+    assert "missing-delta" not in slugs(problems(root, 8))

@@ -1,4 +1,4 @@
-"""Schemas and operator metadata that Spark wrote and that are gone."""
+"""Schemas and operator metadata that Spark wrote and that are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators of a name that no release of Spark gives them."""
+"""Operators with a name that no Spark release uses."""
 
 from __future__ import annotations
 

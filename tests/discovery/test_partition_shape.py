@@ -1,4 +1,4 @@
-"""The partitions of operators without metadata and schemas, as Spark up to 3.0 leaves them."""
+"""Partitions of operators without metadata and schemas, as Spark wrote them until 3.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task list."""
+"""Plans: the tasks of a request, and what each task knows of its stores."""
 
 from __future__ import annotations
 
@@ -302,12 +302,12 @@ RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
     [
         (RISES_ALONE, (), 3, True),
         (RISES_ALONE, ("globalLimit",), 3, True),
-        # The other operator may have asked for the batch.
+        # The other operator may have requested the batch.
         (RISES_ALONE, ("dedupe",), 3, False),
         # The batch is newer than the judged version.
         (RISES_ALONE, (), 1, False),
         ((Batch(5, 1, 1), Batch(6, 2, 2), Batch(7, 3, 3)), (), 3, False),
-        # A processing-time timeout asks for such a batch, whatever the operator sees.
+        # A processing-time timeout requests such a batch too.
         ((Batch(5, 1, 1), Batch(5, 2, 1), Batch(6, 3, 2)), (), 3, False),
     ],
 )
@@ -316,7 +316,7 @@ def test_timers_follow_the_query_watermark_if_it_made_a_batch(
 ) -> None:
     write_other_operators(tmp_path, neighbour)
     store = group_state_store(tmp_path, batches, version=version)
-    # Until Spark 3.4 every operator saw it.
+    # Until Spark 3.4 every operator had the watermark of the query.
     assert (store.certainty, store.reason) == (Certainty.PROVEN, "")
     cases.write_logs(tmp_path, batches, {SINCE_3_5: "true"})
     result = planned(tmp_path, version)[0].stores[0]
@@ -334,7 +334,7 @@ SECOND_TIME = replace(MARKED, name="t2", metadata={})
     [
         ("dedupe", (MARKED,), cases.USER, {"updates", "removals", "late"}),
         ("stateStoreSave", (MARKED,), cases.USER, {"removals", "late"}),
-        # Which of the two is the first of the input is not in the checkpoint.
+        # The checkpoint does not show which of the two fields is the first of the input.
         ("dedupe", (MARKED, SECOND_TIME), cases.USER, {"updates"}),
         ("stateStoreSave", (MARKED, SECOND_TIME), cases.USER, set()),
         # A null event time reads as 0, and is not late.

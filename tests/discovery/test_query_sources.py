@@ -14,7 +14,7 @@ from inspector.discovery.query_sources import newest_first, times_of_entry
 
 
 def write_log(root: Path, times: Sequence[Sequence[int]]) -> Storage:
-    """An entry for each batch, the tenth compact, as ``FileStreamSourceLog`` writes them."""
+    """Write an entry for each batch, the tenth compact, as ``FileStreamSourceLog`` does."""
     folder = root / "sources" / "0"
     folder.mkdir(parents=True)
     lines: list[str] = []

@@ -146,7 +146,7 @@ def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("file", ["5.delta", "4.snapshot"])
 def test_file_damaged_after_its_records_is_loaded(tmp_path: Path, file: str) -> None:
-    """As Spark does: ``test_bytes_after_delta_end_mark_are_ignored``."""
+    """Spark does the same in ``test_bytes_after_delta_end_mark_are_ignored``."""
     root = copy(tmp_path, "4.3.0/agg_row_checksum")
     path = next(root.glob(f"state/0/*/{file}"))
     path.write_bytes(path.read_bytes()[:-1])
@@ -174,7 +174,7 @@ def test_files_cut_after_and_inside_their_records(tmp_path: Path) -> None:
 
 
 def test_partitions_beyond_the_recorded_number_are_not_read(tmp_path: Path) -> None:
-    """As after an edit of the newest entry of offsets, which Spark takes over."""
+    """Spark uses the number of partitions in the newest entry of the offset log."""
     root = copy(tmp_path, PLAIN)
     for batch in range(6, 10):
         replace_in(root / f"offsets/{batch}", PARTITIONS.format(2), PARTITIONS.format(1))
@@ -211,7 +211,7 @@ def test_a_table_whose_index_is_damaged_is_not_opened(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", [ROCKSDB, "4.3.0/rocksdb_agg_update_zips_cleaned_one"])
 def test_a_damaged_block_of_a_table_fails_only_when_it_is_read(case: str, tmp_path: Path) -> None:
-    """Spark 4.3 failed where the batch read the block, changelogs or not, and else went on."""
+    """Spark 4.3 failed if the batch read the block, with and without changelogs."""
     root = copy(tmp_path, case)
     tables = [*root.glob("state/0/*/SSTs/*.sst")]
     assert tables
@@ -270,7 +270,7 @@ def test_partitions_that_end_apart_show_a_copy_of_a_running_query(tmp_path: Path
     result = restart(copy(tmp_path / "ended", case, last, *ended))
     assert "lacks 12.delta" in result.sentence
     assert "copy made while" not in result.sentence
-    # A batch that failed leaves them one apart.
+    # After a failed batch, the versions of partitions differ by one.
     assert restart(copy(tmp_path / "failed", PLAIN, gone[-1])).ends is None
 
 
@@ -291,7 +291,7 @@ def test_newest_restorable_batch_is_named(tmp_path: Path) -> None:
     assert restart(target).possible is True
     assert restart(copy(tmp_path / "b", PLAIN, "state/0/1/1.delta")).back is None
     lost = copy(tmp_path / "c", PLAIN, "metadata", cut=("state/0/1/10.delta",))
-    assert restart(lost).back is None  # which no copy has
+    assert restart(lost).back is None  # a copy would lack the metadata too
 
 
 def test_next_step_for_an_empty_log_entry(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 def test_restart_without_logs_metadata_or_schemas(
     case: str, gone: tuple[str, ...], possible: bool, words: str, tmp_path: Path
 ) -> None:
-    """As Spark 4.3, 4.1, 4.0 and 3.5 did when a query was restarted without each."""
+    """Spark 4.3, 4.1, 4.0 and 3.5 behaved the same in a restart without each of the files."""
     result = restart(copy(tmp_path, case, *gone))
     assert words in result.sentence
     assert result.possible is possible
@@ -453,12 +453,12 @@ def test_restart_with_an_unlistable_source_log_is_unknown(
 
 @pytest.mark.parametrize("gone", ["7", "3"])
 def test_file_source_needs_each_entry_of_its_log(gone: str, tmp_path: Path) -> None:
-    """As Spark 4.3 did: ``batch 7 doesn't exist``."""
+    """Spark 4.3 failed with ``batch 7 doesn't exist``."""
     root = tmp_path / "checkpoint"
     shutil.copytree(troubled("trouble_agg_no_watermark"), root)
     (root / "sources/0" / gone).unlink()
     assert f"the checkpoint lacks sources/0/{gone}." in restart(root).sentence
-    # What was compacted is not read any more.
+    # Entries before a compact entry are not read.
     (root / "sources/0/6").rename(root / "sources/0/6.compact")
     assert restart(root).possible is (gone == "3")
 
@@ -479,7 +479,7 @@ def test_file_source_needs_each_entry_of_its_log(gone: str, tmp_path: Path) -> N
 def test_two_lost_commits_run_one_batch_again(
     case: str, batch: int, possible: bool, severity: Severity, end: str, tmp_path: Path
 ) -> None:
-    """As Spark 4.3 did; with checkpoint format 2 the ids of the state are in the commit."""
+    """Spark 4.3 did the same. With checkpoint format 2, commits have the ids of the state."""
     root = copy(tmp_path, case, f"commits/{batch}", f"commits/{batch - 1}")
     result = restart(root)
     assert (result.batch, result.again, result.possible) == (batch, True, possible)
@@ -496,7 +496,7 @@ def test_two_lost_commits_run_one_batch_again(
 def test_missing_files_that_no_restart_reads_are_warnings(
     gone: tuple[str, ...], cut: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Spark 4.3 went on with equal rows without each of them."""
+    """Spark 4.3 continued without each of these files, with equal rows."""
     report = api.audit(str(copy(tmp_path, HDFS, *gone, cut=cut)))
     assert report.verdict is not None
     assert report.verdict.level.value == "warning"
@@ -506,7 +506,7 @@ def test_missing_files_that_no_restart_reads_are_warnings(
 
 
 def test_batch_without_data_shows_a_missing_operator(tmp_path: Path) -> None:
-    """None asks for one where only a limit is left of the query."""
+    """A limit requests no batch without data."""
     root = copy(tmp_path, "4.3.0/limit_after_dedup", "state/1")
     assert restart(root).possible
     offsets, commit = (root / "offsets/7").read_text(), (root / "commits/7").read_text()

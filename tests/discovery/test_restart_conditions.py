@@ -57,7 +57,7 @@ def rules(old: Path, **options: Any) -> dict[str, str]:
 
 
 def stateless(root: Path, offsets: Iterable[int], commits: Iterable[int]) -> Path:
-    """A query without state that has these entries in its logs."""
+    """Write a query without state with these entries in its logs."""
     for log, batches in (("offsets", offsets), ("commits", commits)):
         (root / log).mkdir(parents=True)
         for batch in batches:
@@ -203,7 +203,7 @@ def test_equal_gaps_without_state_are_no_damage(tmp_path: Path) -> None:
 def test_only_entry_of_the_offset_log_needs_asynchronous_progress(
     commits: tuple[int, ...], tmp_path: Path
 ) -> None:
-    """Spark 4.3.0 restarts with the option; without, "batch 2 doesn't exist"."""
+    """Spark 4.3.0 restarts with the option. Without it, Spark fails: "batch 2 doesn't exist"."""
     root = stateless(tmp_path / "checkpoint", (3,), commits)
     result = restart(root)
     assert result.possible is True

@@ -106,7 +106,7 @@ def test_restart_with_an_offset_that_goes_back(
         (file_offset(3), "2", None),
         ("9", "10", None),
         ("10", "9", ("10", "9")),
-        ("[1]", "[0]", None),  # of a source that is not known
+        ("[1]", "[0]", None),  # an unknown kind of source
     ],
 )
 def test_offsets_that_are_behind_the_ones_before(
@@ -137,7 +137,7 @@ def test_a_finding_names_the_newest_batch_that_goes_back(tmp_path: Path) -> None
 
 
 def test_offsets_of_an_appended_batch_are_not_compared(tmp_path: Path) -> None:
-    """A repartitioning that gives up a failed batch has the offsets of the batch before that."""
+    """A repartitioning after a failed batch has the offsets of the batch before that batch."""
     write_checkpoint(tmp_path, [[file_offset(n)] for n in (1, 2, 1)], {"0": range(3)})
     for batch, clock, partitions, offset in ((0, 0, 2, 1), (1, 5, 2, 2), (2, 0, 3, 1)):
         conf = f'{{"spark.sql.shuffle.partitions":"{partitions}"}}'
@@ -229,7 +229,7 @@ def test_next_step_for_an_unfinished_batch_with_foreign_files(tmp_path: Path) ->
         finding.next_step
     )
     assert finding.evidence.startswith("sources/0/2 names files of /other; ")  # and no file
-    # Without the newest entry of the offset log its batch is not planned, and still reads them.
+    # Without the entry of the offset log the batch is planned again, and reads these files.
     (tmp_path / "offsets/2").unlink()
     (finding,) = foreign_sources(tmp_path)
     assert "delete sources/0/2, all newer entries of this log, and the checksum" in (

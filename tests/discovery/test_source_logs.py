@@ -89,7 +89,7 @@ def test_folders_of_sources_in_offset_log_v1(
     logs: Mapping[str, Iterable[int | str]],
     folders: str,
 ) -> None:
-    """As Spark 4.3.0 wrote them."""
+    """Spark 4.3.0 wrote these folders."""
     checkpoint = write_checkpoint(tmp_path, entries, logs)
     result = source_folders(checkpoint, len(entries) - 1)
     assert "".join(result.folders.values()) == folders
@@ -100,7 +100,7 @@ def test_folders_of_sources_in_offset_log_v1(
 @pytest.mark.parametrize(
     ("newest", "possible", "words"),
     [
-        # As Spark 4.3.0 does: it takes the last line of a source that is used twice.
+        # Spark 4.3.0 uses the last line of a source that is used twice.
         ((0, 2), True, "the same in all entries but the newest one and only sources/0 is there"),
         ((2, 0), False, "source 1 goes back from 1 to 0"),
         ((0, 0), False, "source 1 goes back from 1 to 0"),
@@ -138,7 +138,7 @@ def test_lost_newest_source_log_entry_is_a_warning(tmp_path: Path) -> None:
         (DISTINCT, {"0": range(3), "1": [1]}, "sources/1/0"),
         (AAB, {"0": range(3)}, "sources/1"),
         (RATE_A_A, {"0": [0]}, "sources/1"),
-        # Three sources, as there is a third folder.
+        # The third folder shows that there are three sources.
         ([[file_offset(0)] * 3], {"0": [0], "2": [0]}, "sources/1"),
     ],
 )
@@ -156,7 +156,7 @@ def test_lost_source_logs_in_offset_log_v1(
 @pytest.mark.parametrize(
     ("lines", "logs", "folders", "lost"),
     [
-        # As Spark 4.3.0 wrote them: each line has the position of the last use of its source.
+        # In the files of Spark 4.3.0, each line has the position of the last use of its source.
         (["1:" + file_offset(1)], {"0": range(2)}, {"1": "0"}, []),
         (["1:" + file_offset(1)], {}, {}, ["sources/0"]),
         (
@@ -181,7 +181,7 @@ def test_lost_source_logs_in_offset_log_v1(
         (["1:" + file_offset(1), "2:" + file_offset(0)], {"0": range(2)}, {}, ["sources/1"]),
         (["0:" + RATE, "2:" + file_offset(0)], {"0": [0], "1": [0]}, {"0": "0", "2": "1"}, []),
         (['1:{"offset":5,"timestamp":0}', "2:" + file_offset(0)], {"0": [0]}, None, []),
-        ([f"{1 << 40}:" + file_offset(0)], {"0": [0]}, {}, []),  # no list of so many uses
+        ([f"{1 << 40}:" + file_offset(0)], {"0": [0]}, {}, []),  # a position that is too large
     ],
 )
 def test_folders_of_sources_in_offset_log_v2(

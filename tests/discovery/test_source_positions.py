@@ -1,4 +1,4 @@
-"""Logs of file sources, and ranges of batches, whatever the files have."""
+"""Logs of file sources, and offset ranges of batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINE = json.dumps({"path": "file:///in/a", "timestamp": 5, "batchId": 0}).encode
 
 
 def log_of(folder: Path, entries: dict[str, bytes]) -> SourceLog:
-    """A log with these entries."""
+    """Write and return a source log with these entries."""
     path = folder / "sources" / "0"
     path.mkdir(parents=True)
     for name, data in entries.items():
@@ -29,7 +29,7 @@ def log_of(folder: Path, entries: dict[str, bytes]) -> SourceLog:
 def test_compact_entry_contains_older_entries(tmp_path: Path) -> None:
     entries = {"0": b"v1\n" + LINE, "1.compact": b"v1\n" + LINE + b"\n", "2": b"v1\n" + LINE}
     log = log_of(tmp_path, entries)
-    # The line of entry 2 says 0 as its number, as a copied one does.
+    # The line of entry 2 has batch id 0, as in a copied entry.
     assert [file.path for file in log.files()] == ["file:///in/a"] * 2
     assert log.count(None, 0) == 2
     assert log.count(0, 1) is None

@@ -1,4 +1,4 @@
-"""A task is one JSON text, and comes back from it as it was."""
+"""Tasks and their JSON."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_store_id_of_a_task() -> None:
 
 
 def test_small_local_files_of_a_task() -> None:
-    """Threads of one process would wait for each other there."""
+    """Tasks with small local files run in processes: threads would wait for each other."""
 
     def task(url: str, *sizes: int) -> Task:
         files = tuple(

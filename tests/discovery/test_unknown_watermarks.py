@@ -1,4 +1,4 @@
-"""Operators whose watermark is not known: nothing is held against it."""
+"""Expiry rules of operators whose watermark is unknown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SINCE_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
 
 
 def chain(root: Path, *names: str, conf: dict[str, str] | None = None) -> Checkpoint:
-    """Operators from the sink upwards, each with a key that carries the watermark."""
+    """Write operators from the sink upwards, each with an event time in its key."""
     cases.write_logs(root, [Batch(3000, 4000, 3)], SINCE_3_5 if conf is None else conf)
     for number, name in enumerate(names):
         cases.write_operator(root, number, name, "default")
@@ -70,7 +70,7 @@ def test_rule_of_the_user_is_kept(tmp_path: Path) -> None:
     field = f"key.{cases.EVENT_TIME.fields[0].name}"
     actual = with_rules(result, UserRules.parse(operator_rules=[f"0={field}<=watermark-1h"]))
     assert with_unknown_watermarks(actual, 1).operators == actual.operators
-    # To name the field is not to name its lag.
+    # An event time field without a lag leaves the rule unknown.
     named = with_rules(result, UserRules.parse(event_time_fields=[f"0={field}"]))
     assert rule_of(with_unknown_watermarks(named, 1)).expiry is None
 

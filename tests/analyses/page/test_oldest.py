@@ -1,4 +1,4 @@
-"""History of the oldest leftover, as ``leftovers --explain`` tells it."""
+"""The story of the oldest leftover on an audit page."""
 
 from __future__ import annotations
 

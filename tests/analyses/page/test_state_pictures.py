@@ -1,4 +1,4 @@
-"""Pictures show the numbers of sizes, top, timeline and of the findings."""
+"""Pictures of the state show the numbers of sizes, top, timeline and findings."""
 
 from __future__ import annotations
 

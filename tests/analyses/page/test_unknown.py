@@ -1,4 +1,4 @@
-"""The section of an audit page that names what the checkpoint does not show."""
+"""The section of an audit page about facts that the checkpoint does not show."""
 
 from __future__ import annotations
 

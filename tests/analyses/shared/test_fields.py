@@ -1,4 +1,4 @@
-"""``sizes --by field``, on what Spark wrote."""
+"""``sizes --by field`` for checkpoints of Spark."""
 
 from __future__ import annotations
 

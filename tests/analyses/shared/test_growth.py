@@ -1,4 +1,4 @@
-"""The growth of one store, and of all together."""
+"""Growth of the state: of one store, and of all stores together."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_growth_of_a_steady_state_is_not_positive() -> None:
     assert result.rows_per_hour <= 0
     assert result.heap_bytes_per_hour is not None
     assert result.heap_bytes_per_hour <= 0
-    # The line itself goes up, as the state filled: a timeline reports no rate of it either.
+    # The fitted line rises because the state filled up. The timeline reports no rate either.
     growths = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
     assert max(column(growths, "bytes_per_hour")) <= 0
 
@@ -90,7 +90,7 @@ def test_never_removed_keys_are_info_if_the_store_does_not_grow() -> None:
 
 def test_growth_skips_versions_that_a_partition_cannot_restore() -> None:
     result = certain(checkpoint_of("snapshots_cleaned"))
-    # Batch 10 is the oldest whose clock the offset log still has.
+    # Batch 10 is the oldest batch in the offset log.
     assert (result.since_batch, result.since_oldest, result.growing) == (10, True, False)
     assert result.removed_rows_per_hour is not None
 
@@ -109,7 +109,7 @@ def test_growth_of_a_single_snapshot_is_none(tmp_path: Path) -> None:
     for delta in root.glob("state/*/*/*.delta"):
         if not delta.with_suffix(".snapshot").exists():
             delta.unlink()
-    # Only one of the snapshots is of a batch whose clock the offset log still has.
+    # Only one of the snapshots is of a batch in the offset log.
     assert growth(root) is None
 
 
@@ -156,7 +156,7 @@ def test_growth_needs_enough_batches_and_seconds(times_ms: range, *, judged: boo
 
 @pytest.mark.parametrize("case", sorted(path.parent.name for path in NEWEST.glob("*/checkpoint")))
 def test_audit_and_timeline_judge_growth_alike(case: str) -> None:
-    """All stores together go up in a timeline only where the audit says that they do."""
+    """A timeline reports growth of all stores only if the audit does."""
     path = checkpoint_of(case)
     result, messages = growth(path), api.timeline(str(path), capacity=1 << 40)
     text = " ".join(messages.notes)

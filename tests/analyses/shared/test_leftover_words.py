@@ -60,7 +60,7 @@ CLOCKS = {
 @pytest.mark.parametrize(
     ("options", "threshold", "reason"),
     [
-        # The watermark had passed its timer a batch before, so that it followed the other clock.
+        # The watermark passed the timer a batch before, so the timer followed the other clock.
         ({}, 130, BY_BOTH),
         ({"clock_ms": 9_100, "threshold_ms": 9_500}, 9_500, None),
         ({"by_either_clock": False}, 9_500, None),

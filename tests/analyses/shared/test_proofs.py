@@ -1,4 +1,4 @@
-"""What each class of leftovers rests on."""
+"""Premises and inferences of each class of leftovers."""
 
 import pytest
 

@@ -60,7 +60,7 @@ def copy_of(case: str, folder: Path) -> Path:
 
 
 def body(report: Report) -> dict[str, Any]:
-    """A report without the note that it is from the cache."""
+    """Return a report as a document without the note that it is from the cache."""
     document = report.to_dict()
     document["notes"] = [note for note in document["notes"] if NOTE not in note]
     return document
@@ -131,7 +131,7 @@ def test_cached_audit_costs_one_listing(tmp_path: Path) -> None:
     requests.kinds.clear()
     assert is_kept(api.audit("objects://agg_update", options))
     assert dict(requests.kinds) == {"LIST": 1}
-    # The listing that shows a change is the one that the audit goes by.
+    # The listing that shows the change is used by the audit too.
     another_time(tmp_path / "agg_update")
     requests.kinds.clear()
     assert not is_kept(api.audit("objects://agg_update", options))
@@ -153,7 +153,7 @@ def test_parts_and_batches_are_cached_separately(tmp_path: Path) -> None:
     assert is_second_audit_cached(str(root), replace(options, partition_id=0))
     assert is_second_audit_cached(str(root), replace(options, batch=2))
     assert is_kept(api.audit(str(root), options))
-    # By how many it is read, and with which credentials, says nothing of a report.
+    # Reports do not depend on the number of workers and on credentials.
     assert is_kept(api.audit(str(root), replace(options, workers=1, memory_limit=1 << 30)))
     rotated = replace(options, storage_options={"token": "of this hour"})
     assert is_kept(api.audit(str(root), rotated))
@@ -470,7 +470,7 @@ def test_fleet_audits_only_changed_checkpoints(tmp_path: Path) -> None:
     assert result == []
     assert first["LIST"] == 1 + 2 * 5 + 5
     result, second = run()
-    # What had a report before is taken for a checkpoint, of which the one listing tells the rest.
+    # A path with a cached report needs no search: one listing shows whether it has changed.
     assert len(result) == 5
     assert second == {"LIST": 1 + 5 + 5}
     a_new_batch(tmp_path / "all" / "3" / "agg_update")
@@ -483,7 +483,7 @@ def test_fleet_audits_only_changed_checkpoints(tmp_path: Path) -> None:
     ]
     assert third["LIST"] == second["LIST"]
     assert third["GET"] < first["GET"] / 4
-    # Not for ever: one that has gone is none, and what has its place is searched.
+    # A checkpoint that is gone is forgotten, and its folder is searched again.
     gone = tmp_path / "all" / "1" / "agg_update"
     gone.rename(tmp_path / "all" / "1" / "another")
     shutil.rmtree(tmp_path / "all" / "2" / "agg_update" / "offsets")
@@ -499,7 +499,7 @@ def test_fleet_audits_only_changed_checkpoints(tmp_path: Path) -> None:
     ]
     errors = {path: type(outcome.error) for path, outcome in outcomes.items() if outcome.error}
     assert errors == {"objects://all/2/agg_update": NotACheckpointError}
-    # That is said once: the next search looks for those that lie below it now.
+    # The error is reported once; the next search finds checkpoints below the folder.
     (tmp_path / "all" / "2" / "agg_update" / "metadata").unlink()
     copy_of("agg_update", tmp_path / "all" / "2" / "agg_update" / "v2")
     outcomes = {o.path: o for o in api.audit_many("objects://all", options, recursive=True)}

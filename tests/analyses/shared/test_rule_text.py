@@ -1,4 +1,4 @@
-"""Rules in one line."""
+"""Expiry rules as text."""
 
 from inspector.analyses.shared.judged import expiry_text
 from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule

@@ -1,4 +1,4 @@
-"""Schemas as DDL that says all."""
+"""Schemas as DDL, with types that plain DDL leaves out."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_no_snapshot_table_without_shared_files() -> None:
 
 
 class ByExecutors:
-    """As much of an engine as says that it reads the files itself."""
+    """The part of an engine that shows that its executors read the files."""
 
     reader = object()
 

@@ -73,7 +73,7 @@ CLEARED = {1: [put(A, 1500), put(B, 1500)], 2: [put(A, NO_TIMER, 2), put(B, 3500
 
 
 def test_cleared_timer_below_an_outer_join_is_undecided(tmp_path: Path) -> None:
-    """What the join evicts it emits: a call for data may have cleared a timer that was due."""
+    """The join emits rows that it evicts. A call for these rows may have cleared the timer."""
     path = query(tmp_path, QUIET, CLEARED, above="symmetricHashJoin")
     assert leftovers(path) == {}
     assert undecided(path)["a"][0] == "kept_without_timeout"
@@ -100,7 +100,7 @@ def test_cleared_timer_below_aggregation_session_or_timeout_is_undecided(
 
 
 def test_timers_after_the_key_order_descends_are_proven_below_a_join(tmp_path: Path) -> None:
-    """The clock, too: a timer that lies behind the descent fired, so it had run out."""
+    """A record after the point at which the key order descends is of a timer that fired."""
     deltas: dict[int, list[Record]] = {
         1: [put(B, 2500), put(C, 2500), put(D, 3500)],
         2: [put(C, 9000), put(B, NO_TIMER), put(D, NO_TIMER)],
@@ -118,7 +118,7 @@ def test_kept_timer_below_a_lagging_watermark(tmp_path: Path, name: str, ignored
     deltas: dict[int, list[Record]] = {1: [put(A, 1600)], 2: [], 3: []}
     path = query(tmp_path, QUIET, deltas, name=name, above="symmetricHashJoin", conf=NEW)
     assert leftovers(path) == {}
-    # Set before the time of its batch, it follows the watermark.
+    # A timer that is set before the time of its batch follows the watermark.
     assert undecided(path) == ({"a": ("ignored_timeout", HELD_BACK)} if ignored else {})
 
 
@@ -170,7 +170,7 @@ def test_timers_change_their_clock_after_a_restart(tmp_path: Path) -> None:
     assert report["d"] == ("ignored_timeout", "proven", 4)
     assert set(report) == {"b", "d"}
     assert set(undecided(path)) <= {"a"}
-    # Of what came later nothing is known at batch 2.
+    # Batches after the judged batch are ignored.
     assert leftovers(path, batch=2)["b"] == ("kept_without_timeout", "proven", 2)
     assert "d" not in leftovers(path, batch=3)
 
