@@ -1,4 +1,4 @@
-"""An engine that moves parcels between tasks as Spark does, one task after the other."""
+"""An engine that moves parcels between tasks as Spark does, in this process."""
 
 from __future__ import annotations
 

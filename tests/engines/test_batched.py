@@ -1,4 +1,4 @@
-"""Engines that several analyses share."""
+"""An engine that several analyses share."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ def echo(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def shout(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in echo(batches):
-        yield batch_of(ROWS, [{"message": text.upper()} for text in texts([batch])])
+    yield batch_of(ROWS, [{"message": text.upper()} for text in texts(echo(batches))])
 
 
-def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
-    return [str(text) for batch in batches for text in batch.column("message").to_pylist()]
+def texts(batches: Iterable[pa.RecordBatch]) -> list[Any]:
+    return pa.Table.from_batches(batches, ROWS)["message"].to_pylist()
 
 
 class Cluster(Engine):
-    """Stands for Spark: pickles what it runs, and mixes the results of all tasks into one batch."""
+    """A substitute for Spark that pickles functions and mixes all results into one batch."""
 
     def __init__(self) -> None:
         self.jobs: list[list[str]] = []
@@ -54,7 +53,8 @@ class Cluster(Engine):
 
 
 def _mixed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
-    rows = [row for batch in batches for row in batch.to_pylist()]
+    """Return all rows in one batch, the last one first."""
+    rows = pa.Table.from_batches(batches, schema).to_pylist()
     return pa.RecordBatch.from_pylist(rows[::-1], schema)
 
 
@@ -68,7 +68,7 @@ def together(
 ) -> list[list[str] | BaseException]:
     engine = BatchedEngine(cluster)
 
-    def one(user: Callable[[BatchedEngine], list[str]]) -> list[str]:
+    def run_and_leave(user: Callable[[BatchedEngine], list[str]]) -> list[str]:
         try:
             return user(engine)
         finally:
@@ -77,7 +77,7 @@ def together(
     with ThreadPoolExecutor(len(users)) as pool:
         for _ in users:
             engine.join()
-        futures = [pool.submit(one, user) for user in users]
+        futures = [pool.submit(run_and_leave, user) for user in users]
         return [f.exception(30) or f.result() for f in futures]
 
 

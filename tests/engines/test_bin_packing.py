@@ -1,6 +1,9 @@
-"""Which tasks share a Spark task, and in which Spark partition a group of them runs."""
+"""Groups of tasks that share a Spark task, and the Spark partition of each group."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
 
 import pyarrow as pa
 import pytest
@@ -28,42 +31,50 @@ def work_of(sizes: list[int]) -> list[Work]:
     return [Work(str(i), size) for i, size in enumerate(sizes)]
 
 
-def load(group: list[Work]) -> int:
-    return sum(item.weight for item in group)
+def weights_of(groups: list[list[Work]]) -> list[list[int]]:
+    """Return the weights of the tasks of each group."""
+    return [[item.weight for item in group] for group in groups]
+
+
+def loads_of(groups: list[list[Work]]) -> list[int]:
+    """Return the sum of the weights of each group."""
+    return list(map(sum, weights_of(groups)))
 
 
 @given(weights, st.integers(1, 50))
 def test_every_task_is_in_one_group_heaviest_first(sizes: list[int], count: int) -> None:
-    work = work_of(sizes)
-    groups = pack(work, count)
+    groups = pack(work_of(sizes), count)
+    tasks = sorted(chain(*groups), key=lambda item: int(item.spec))
+    assert tasks == work_of(sizes)
+    assert loads_of(groups) == sorted(loads_of(groups), reverse=True)
     assert len(groups) == count
-    assert sorted(item.spec for group in groups for item in group) == sorted(w.spec for w in work)
-    assert [load(group) for group in groups] == sorted(map(load, groups), reverse=True)
-    if len(work) >= count:
-        assert all(groups)
+    assert all(groups) or len(sizes) < count
 
 
 @given(weights.filter(bool), st.integers(1, 50))
 def test_group_load_is_at_most_share_plus_one_task(sizes: list[int], count: int) -> None:
-    # Of greedy packing: the fullest group has at most its share and one task more.
-    fullest = load(pack(work_of(sizes), count)[0])
+    # In greedy packing, the fullest group has at most its share and one more task.
+    fullest = loads_of(pack(work_of(sizes), count))[0]
     assert fullest <= sum(sizes) / count + max(sizes)
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 300)), min_size=1), st.integers(1, 50)
+    st.lists(st.builds(Work, st.just("{}"), st.integers(0, 10**8), files=st.integers(0, 300))),
+    st.integers(1, 50),
 )
-def test_group_cost_includes_files(tasks: list[tuple[int, int]], count: int) -> None:
-    work = [Work(str(i), size, files=number) for i, (size, number) in enumerate(tasks)]
-    costs = [sum(element.cost for element in group) for group in pack(work, count)]
+def test_group_cost_includes_files(work: list[Work], count: int) -> None:
+    costs = [sum(item.cost for item in group) for group in pack(work, count)]
     assert costs == sorted(costs, reverse=True)
-    assert costs[0] <= sum(costs) / count + max(item.cost for item in work)
-    assert sum(costs) == sum(size + FILE_COST * number for size, number in tasks)
+    assert costs[0] <= sum(costs) / count + max([0, *(item.cost for item in work)])
+
+
+def test_cost_of_a_task_includes_its_files() -> None:
+    assert Work("{}", 1000, files=3).cost == 1000 + 3 * FILE_COST
 
 
 def test_large_task_is_alone_in_its_group() -> None:
     groups = pack(work_of([1, 1, 100, 1, 1]), 2)
-    assert [[item.weight for item in group] for group in groups] == [[100], [1, 1, 1, 1]]
+    assert weights_of(groups) == [[100], [1, 1, 1, 1]]
 
 
 def test_number_of_groups_for_few_or_heavy_tasks() -> None:
@@ -85,29 +96,29 @@ def numbers(*groups: int) -> pa.RecordBatch:
     return pa.record_batch({"id": pa.array(groups, pa.int64())})
 
 
+def specs_in(batches: Iterable[pa.RecordBatch]) -> list[str]:
+    return pa.Table.from_batches(batches, TASKS)["spec"].to_pylist()  # type: ignore[return-value]
+
+
 @given(weights, st.integers(1, 50))
 def test_by_group_runs_the_tasks_of_each_group(sizes: list[int], count: int) -> None:
     groups = pack(work_of(sizes), count)
     run = by_group(lambda batches: iter(batches), groups)
-    result = [run([numbers(number)]) for number in range(count)]
-    tasks = [[task for batch in entry for task in batch.to_pylist()] for entry in result]
-    assert [[task["spec"] for task in element] for element in tasks] == [
-        [work.spec for work in group] for group in groups
-    ]
-    assert [task["task_id"] for item in tasks for task in item] == list(range(len(sizes)))
-    assert [batch.schema for batch in run([numbers(*range(count))])] == [TASKS] * len(sizes)
+    for number, group in enumerate(groups):
+        assert specs_in(run([numbers(number)])) == [work.spec for work in group]
+    tasks = pa.Table.from_batches(run([numbers(*range(count))]), TASKS)
+    assert tasks["task_id"].to_pylist() == list(range(len(sizes)))
 
 
 def test_similar_specs_are_compressed() -> None:
-    path = "s3a://bucket/checkpoint/state/0/7/"
-    specs = [str([f"{path}{n}.delta" for n in range(i, i + 100)]) for i in range(50)]
+    specs = [" ".join([f"s3a://bucket/checkpoint/state/0/{i}/7.delta"] * 100) for i in range(50)]
     run = by_group(lambda batches: iter(batches), [[Work(spec) for spec in specs]])
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", exc_type=ImportError)
     assert len(cloudpickle.dumps(run)) < sum(map(len, specs)) / 5
-    assert [task["spec"] for batch in run([numbers(0)]) for task in batch.to_pylist()] == specs
+    assert specs_in(run([numbers(0)])) == specs
 
 
-# --- Spark's partitions; tests/engines/test_hadoop.py asks Spark itself ---------------------------
+# --- Spark's partitions, which tests/engines/test_hadoop.py compares with Spark -------------------
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 200, 4096])
@@ -118,6 +129,6 @@ def test_partition_keys_cover_every_partition(count: int) -> None:
 
 def test_partition_of_int_uses_sparks_hash() -> None:
     # SELECT hash(0), hash(1), hash(-1)
-    assert [partition_of(key, 1 << 40) for key in (0, 1, -1)] == [
-        hashed % (1 << 40) for hashed in (933211791, -559580957, -1604776387)
-    ]
+    assert partition_of(0, 1 << 40) == 933211791
+    assert partition_of(1, 1 << 40) == (1 << 40) - 559580957
+    assert partition_of(-1, 1 << 40) == (1 << 40) - 1604776387

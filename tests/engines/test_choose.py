@@ -1,4 +1,4 @@
-"""Which engine is taken, and the reason that is told."""
+"""The choice of an engine, and the message with its reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BELOW, ABOVE = LOCAL_SPARK_BYTES - 1, LOCAL_SPARK_BYTES
 
 
 class FakeSpark:
-    """What ``SparkEngine.of`` was asked for."""
+    """A Spark engine that keeps the arguments of ``SparkEngine.of``."""
 
     notes: tuple[str, ...] = ()
 
@@ -29,7 +29,7 @@ class FakeSpark:
 
 @pytest.fixture(autouse=True)
 def _no_spark_around(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable and no session of whoever runs the tests counts."""
+    """Hide environment variables and sessions of Spark."""
     for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delitem(sys.modules, "pyspark.sql", raising=False)
@@ -37,7 +37,7 @@ def _no_spark_around(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Spark that can be had."""
+    """A Spark engine that can be started."""
     pretend(monkeypatch, FakeSpark)
 
 
@@ -60,7 +60,7 @@ def engine_of(
     )
 
 
-# --- what is asked for -----------------------------------------------------------------------
+# --- requested engines -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("workers", [None, 3])
@@ -115,8 +115,8 @@ def test_worker_notes_of_spark_are_printed(monkeypatch: pytest.MonkeyPatch, name
     monkeypatch.setattr(FakeSpark, "notes", ("workers are slow",))
     messages: list[str] = []
     engine_of(None, messages, name=name, master="local[2]")
-    reason = ["engine: spark (--master is given)"] * (name == "auto")
-    assert messages == [*reason, "engine: workers are slow"]
+    assert messages[-1] == "engine: workers are slow"
+    assert messages[:-1] == (["engine: spark (--master is given)"] if name == "auto" else [])
 
 
 @pytest.mark.usefixtures("spark")
@@ -164,7 +164,7 @@ def test_spark_engine_without_pyspark_names_the_extra(monkeypatch: pytest.Monkey
         engine_of(name="spark")
 
 
-# --- what is there ---------------------------------------------------------------------------
+# --- sessions and environment ----------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("spark")
@@ -204,7 +204,7 @@ def test_no_options_and_no_session_defer_to_state_size() -> None:
     assert engine_of() is None
 
 
-# --- the size --------------------------------------------------------------------------------
+# --- state size ------------------------------------------------------------------------------
 
 
 def chosen(state_bytes: int) -> tuple[Engine, str]:

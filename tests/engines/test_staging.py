@@ -15,6 +15,7 @@ from inspector.checkpoint.urls import folder_of_copies, url_of_copies
 from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, on_staged_files, scratch
 from inspector.exceptions import EngineError
 from inspector.schemas import batch_of
+from tests.decode.spans import pieces
 
 
 def chunk(path: str, number: int, content: bytes, name: str = "n") -> dict[str, Any]:
@@ -26,7 +27,7 @@ def task(number: int, spec: str) -> dict[str, Any]:
 
 
 def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Reads the files that its specs name; this is what a test lets run."""
+    """Read the files that the specs name."""
     for batch in batches:
         for spec in batch.column("spec").to_pylist():
             name, path = str(spec).split(":")
@@ -36,7 +37,7 @@ def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def test_staged_files_are_complete_for_any_order_of_chunks() -> None:
     complete = os.urandom(2 * CHUNK_BYTES + 77)
-    cut = [complete[i : i + CHUNK_BYTES] for i in range(0, len(complete), CHUNK_BYTES)]
+    cut = pieces(complete, CHUNK_BYTES)
     rows = [
         chunk("state/0/0/2.delta", 2, cut[2]),
         task(7, "n:state/0/0/2.delta"),
@@ -49,13 +50,12 @@ def test_staged_files_are_complete_for_any_order_of_chunks() -> None:
         task(5, "n:state/0/0/3.delta"),
     ]
     batches = [batch_of(CHUNKS, rows[:4]), batch_of(CHUNKS, rows[4:])]
-    result = {
-        row["spec"]: row["content"]
-        for b in on_staged_files(contents, "mn")(batches)
-        for row in b.to_pylist()
-    }
-    assert list(result) == ["m:state/0/0/3.delta", "n:state/0/0/3.delta", "n:state/0/0/2.delta"]
-    assert list(result.values()) == [b"of another checkpoint", b"", complete]
+    result = pa.Table.from_batches(on_staged_files(contents, "mn")(batches)).to_pylist()
+    assert result == [
+        {"spec": "m:state/0/0/3.delta", "content": b"of another checkpoint"},
+        {"spec": "n:state/0/0/3.delta", "content": b""},
+        {"spec": "n:state/0/0/2.delta", "content": complete},
+    ]
 
 
 def test_staging_folder_is_private_and_removed_at_close(

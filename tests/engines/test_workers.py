@@ -1,4 +1,4 @@
-"""What workers say that they have, how it is checked, and the package that is sent to them."""
+"""The probe of Python workers, its check, tuning of workers, and the package that is sent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.spark_support import without_package
 
 
 def plain(program: str, *paths: str | Path, stdin: bytes = b"") -> str:
-    """Run a program by a Python that has its standard library and some paths, and no more."""
+    """Run a program by a Python with only its standard library and some paths."""
     head = f"import sys; sys.path += {[str(path) for path in paths]!r}\n"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", head + program],
@@ -46,7 +46,7 @@ def plain(program: str, *paths: str | Path, stdin: bytes = b"") -> str:
 
 
 def libraries() -> Path:
-    """Where this Python has its libraries; this package is not among them."""
+    """Return the folder of this Python's libraries without this package."""
     import numpy
 
     return without_package(Path(numpy.__file__).parents[1])
@@ -56,7 +56,7 @@ ANSWER = "import pickle; print(pickle.load(sys.stdin.buffer)(0))"
 
 
 def probed(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """The answer of a worker with nothing but some paths, asked as PySpark asks."""
+    """Return the answer of a worker that has only some paths, probed as PySpark does."""
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", exc_type=ImportError)
     sent = probe() if modules is None else probe(modules)
     folder = Path(cloudpickle.__file__).parents[2]
@@ -158,7 +158,7 @@ LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux ha
 
 @pytest.fixture
 def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Both ends of a TCP connection of the loopback; the second delays what it acknowledges."""
+    """Both ends of a loopback TCP connection. The second one delays acknowledgements."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         first = socket.create_connection(server.getsockname())
         second, _ = server.accept()

@@ -1,4 +1,4 @@
-"""Robust growth and what is drawn of it."""
+"""Robust growth, trends and sparklines."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def test_growth_of_a_straight_line() -> None:
 
 
 def test_growth_ignores_one_large_eviction() -> None:
-    values = [100 * i for i in range(20)]
+    values = list(range(0, 2000, 100))
     values[13] = 0
-    result = growth([1000 * i for i in range(20)], values)
+    result = growth(range(0, 20_000, 1000), values)
     assert result is not None
     assert result.per_hour == pytest.approx(100 * MS_PER_HOUR / 1000)
 
@@ -61,19 +61,21 @@ def test_sparkline_bars_scale_from_zero_to_the_maximum() -> None:
 
 @given(st.lists(st.integers(0, 1 << 50), min_size=1, max_size=300))
 def test_sparkline_length_is_limited(values: list[int]) -> None:
-    bars = sparkline(values, 60)
-    assert len(bars) == min(len(values), 60)
-    if max(values) and len(values) <= 60:
-        assert bars[values.index(max(values))] == "█"
+    assert len(sparkline(values, 60)) == min(len(values), 60)
+
+
+@given(st.lists(st.integers(0, 1 << 50), min_size=1, max_size=60).filter(any))
+def test_largest_value_has_the_highest_sparkline_bar(values: list[int]) -> None:
+    assert sparkline(values, 60)[values.index(max(values))] == "█"
 
 
 # --- trends --------------------------------------------------------------------------------------
 
 
 def judged(values: Iterable[float]) -> Trend:
-    """The trend of values, one a minute."""
-    rounded = [round(value) for value in values]
-    result = trend([60_000 * i for i in range(len(rounded))], rounded)
+    """Return the trend of values, one per minute."""
+    rounded = list(map(round, values))
+    result = trend(range(0, 60_000 * len(rounded), 60_000), rounded)
     assert result is not None
     return result
 
@@ -84,7 +86,7 @@ def judged(values: Iterable[float]) -> Trend:
         [50, 100, 150, 200, 250, 300],
         [0, 1, 2, 3, 4, 5, 6, 7],
         [44, 56, 65, 74, 83, 83, 92, 101, 101, 110, 119, 128, 128],
-        [1_000_000 + i for i in range(100)],
+        list(range(1_000_000, 1_000_100)),
         [500, 100, 600, 200, 700, 300, 800, 400, 900, 500, 1000, 600, 1100, 700, 1200, 800],
         [*range(100, 1300, 50), 1250, 1300, 1350, 1340, 1330, 1400],
         [*range(100, 1300, 50), 1000, 1050, 1100],
@@ -105,8 +107,8 @@ def test_rising_values_are_growing(values: list[int]) -> None:
     [
         [7] * 10,
         [9, 8, 7, 6, 5, 4, 3, 2],
-        [100 * (i % 4) for i in range(12)],
-        [100 * (i % 5) for i in range(14)],
+        [0, 100, 200, 300] * 3,
+        [0, 100, 200, 300, 400, 0, 100, 200, 300, 400, 0, 100, 200, 300],
         [50, 100, 150, 200, 200, 200, 200, 200, 200],
         [50, 100, 150, 200, 150, 150, 200, 150, 200, 100],
         [60, 90, 120, 133, 133, 104, 134, 134, 133, 103],
@@ -132,9 +134,8 @@ def test_random_noise_seldom_counts_as_growth() -> None:
     draw = np.random.default_rng(1)
 
     def window(n: int) -> npt.NDArray[np.int64]:
-        """Rows of a window of five batches, full since long ago."""
-        arrived = draw.poisson(50, n + 5)
-        return np.array([arrived[i : i + 5].sum() for i in range(n)])
+        """Return the rows of a full window of five batches."""
+        return np.convolve(draw.poisson(50, n + 4), np.ones(5, np.int64), "valid")
 
     steady: dict[str, Callable[[int], Iterable[float]]] = {
         "noise": lambda n: 1000 + draw.normal(0, 50, n),
@@ -154,7 +155,7 @@ def test_trend_line_starts_where_growth_starts() -> None:
     result = judged([100, 102, 99, 101, 100, 150, 200, 250, 300, 350])
     assert (result.growing, result.start) == (True, 4)
     assert result.line.per_hour == pytest.approx(50 * 60)
-    complete = judged([50 * i for i in range(10)])
+    complete = judged(range(0, 500, 50))
     assert (complete.start, complete.line.points) == (0, 10)
 
 

@@ -1,10 +1,11 @@
-"""The heap of one and of several versions, against formulas, and against real objects."""
+"""The heap of one and of several versions, by formulas and by real objects."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 from hypothesis import given
@@ -235,22 +236,20 @@ def test_heap_objects_of_n_versions_match_object_maps(history: list[list[Record]
     versions = _versions(history)
     for n in range(len(history) + 1):
         newest = maps[len(maps) - n :]
-        keys = _by_identity(key for element in newest for key in element)
-        values = _by_identity(value for item in newest for value in item.values())
-        n_bytes = (sum(len(row.data) for row in rows) for rows in (keys, values))
-        key_bytes, value_bytes = n_bytes
+        keys, key_bytes = _objects(chain(*newest))
+        values, value_bytes = _objects(chain(*(rows.values() for rows in newest)))
         objects = StoreHeap(versions, LAYOUT, n).distinct
-        assert objects == HeapFacts(len(keys), key_bytes, len(values), value_bytes)
+        assert objects == HeapFacts(keys, key_bytes, values, value_bytes)
         heap = StoreHeap(versions, LAYOUT, n).held
         assert heap.nodes.objects == sum(map(len, newest))
-        rows = [*keys, *values]
-        assert heap.byte_arrays == Part(
-            len(rows), LAYOUT.arrays(len(rows), key_bytes + value_bytes)
-        )
+        n_bytes = LAYOUT.arrays(keys + values, key_bytes + value_bytes)
+        assert heap.byte_arrays == Part(keys + values, n_bytes)
 
 
-def _by_identity(rows: Iterable[Row]) -> list[Row]:
-    return list({id(row): row for row in rows}.values())
+def _objects(rows: Iterable[Row]) -> tuple[int, int]:
+    """Return the number of distinct objects and their bytes."""
+    sizes = {id(row): len(row.data) for row in rows}
+    return len(sizes), sum(sizes.values())
 
 
 @given(histories, st.sampled_from([LAYOUT, OLD_SPARK, Layout.of(1 << 40), Layout.of(1 << 40, 8)]))
@@ -258,18 +257,12 @@ def test_heap_grows_with_versions_and_shrinks_with_sharing(
     history: list[list[Record]], layout: Layout
 ) -> None:
     versions = _versions(history)
-    totals = [StoreHeap(versions, layout, n).held.total for n in range(len(history) + 2)]
+    heaps = [StoreHeap(versions, layout, n) for n in range(len(history) + 2)]
+    totals = [heap.held.total for heap in heaps]
     assert totals == sorted(totals)
-    for n in range(len(history) + 2):
-        assert (
-            StoreHeap(versions, layout, n).held.total
-            <= StoreHeap(versions, layout, n).unshared.total
-        )
-        assert (
-            StoreHeap(versions, layout, n).peak.total >= StoreHeap(versions, layout, n).held.total
-            or n > 1
-        )
-    assert StoreHeap(versions, layout, 1).unshared == StoreHeap(versions, layout, 1).held
+    assert all(heap.held.total <= heap.unshared.total for heap in heaps)
+    assert all(heap.held.total <= heap.peak.total for heap in heaps[:2])
+    assert heaps[1].unshared == heaps[1].held
 
 
 parts = st.builds(Part, st.integers(0, 1 << 40), st.integers(0, 1 << 40))
@@ -296,27 +289,24 @@ def test_heap_facts_and_their_heaps_add(a: HeapFacts, b: HeapFacts) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_heap_of_two_partitions_is_the_sum_of_both(n: int) -> None:
-    """But not the heap of their summed facts: two small tables are not one large."""
-    pair = StoreHeap(TWO, LAYOUT, n).held + StoreHeap(TWO, LAYOUT, n).held
-    assert (
-        pair.unsafe_rows
-        == StoreHeap({v: f + f for v, f in TWO.items()}, LAYOUT, n).held.unsafe_rows
-    )
-    assert pair.tables.objects == 2 * StoreHeap(TWO, LAYOUT, n).held.tables.objects
+    """Two small tables differ from one large table, so the heap of summed facts differs."""
+    single = StoreHeap(TWO, LAYOUT, n).held
+    together = StoreHeap({7: FIRST + FIRST, 8: LAST + LAST}, LAYOUT, n).held
+    assert (single + single).unsafe_rows == together.unsafe_rows
+    assert (single + single).tables.objects == 2 * single.tables.objects
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_equal_partitions_have_separate_tables(n: int) -> None:
-    together = {v: f + f + f for v, f in TWO.items()}
-    assert StoreHeap(together, LAYOUT, n).of_alike(3) == sum(
-        [StoreHeap(TWO, LAYOUT, n).held] * 3, Heap()
-    )
-    assert StoreHeap(TWO, LAYOUT, n).of_alike(1) == StoreHeap(TWO, LAYOUT, n).held
+    together = {7: FIRST + FIRST + FIRST, 8: LAST + LAST + LAST}
+    single = StoreHeap(TWO, LAYOUT, n).held
+    assert StoreHeap(together, LAYOUT, n).of_alike(3) == single + single + single
+    assert StoreHeap(TWO, LAYOUT, n).of_alike(1) == single
 
 
 def test_unchanged_rows_take_objects_once_and_nodes_per_version() -> None:
     layout = Layout.of(spark="4.3.0")
-    item, two = (of_rows(10, 240, 720, layout, n) for n in (1, 2))
+    item, two = of_rows(10, 240, 720, layout, 1), of_rows(10, 240, 720, layout, 2)
     # Two UnsafeRows of 40, two arrays of 16 and their bytes, a wrapper of 16, a node of 32.
     assert item.total == 10 * (40 + 40 + 16 + 16 + 16 + 32) + 240 + 720
     assert two.total - item.total == 10 * 32

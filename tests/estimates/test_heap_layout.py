@@ -1,7 +1,8 @@
-"""Sizes as JOL and class histograms told them, JVM by JVM."""
+"""Object sizes of several JVMs, measured with JOL and class histograms."""
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -27,9 +28,7 @@ PLAIN = Layout.of(64 * GIB, jdk=11)
     ],
 )
 def test_object_sizes_match_jol(attribute: str, sizes: tuple[int, ...]) -> None:
-    assert (
-        tuple(getattr(layout, attribute) for layout in (COMPRESSED, CLASSES_ONLY, PLAIN)) == sizes
-    )
+    assert tuple(map(attrgetter(attribute), (COMPRESSED, CLASSES_ONLY, PLAIN))) == sizes
 
 
 @pytest.mark.parametrize("n_bytes", [0, 8, 16, 1000])
@@ -40,31 +39,29 @@ def test_byte_array_size_is_header_and_bytes(n_bytes: int) -> None:
 
 @pytest.mark.parametrize("layout", [COMPRESSED, CLASSES_ONLY, PLAIN])
 def test_size_of_several_arrays_is_their_sum(layout: Layout) -> None:
-    sizes = [0, 8, 24, 1024]
-    assert layout.arrays(len(sizes), sum(sizes)) == sum(layout.arrays(1, size) for size in sizes)
+    single = [layout.arrays(1, 0), layout.arrays(1, 8), layout.arrays(1, 24)]
+    assert layout.arrays(3, 0 + 8 + 24) == sum(single)
 
 
 def test_hash_table_is_an_array_of_references() -> None:
-    assert [layout.table(16) for layout in (COMPRESSED, CLASSES_ONLY, PLAIN)] == [80, 144, 152]
-    assert COMPRESSED.table(1) == 24
-    assert COMPRESSED.table(0) == 0
+    assert (COMPRESSED.table(16), COMPRESSED.table(1), COMPRESSED.table(0)) == (80, 24, 0)
+    assert (CLASSES_ONLY.table(16), PLAIN.table(16)) == (144, 152)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "compressed_objects", "compressed_classes"),
+    ("arguments", "reference", "array_header"),
     [
-        ({}, True, True),
-        ({"heap_bytes": 32 * GIB - 1, "jdk": 8}, True, True),
-        ({"heap_bytes": 32 * GIB, "jdk": 15}, False, True),
-        ({"heap_bytes": 32 * GIB, "jdk": 14}, False, False),
+        ({}, 4, 16),
+        ({"heap_bytes": 32 * GIB - 1, "jdk": 8}, 4, 16),
+        ({"heap_bytes": 32 * GIB, "jdk": 15}, 8, 16),
+        ({"heap_bytes": 32 * GIB, "jdk": 14}, 8, 24),
     ],
 )
 def test_pointer_compression_by_heap_size_and_jdk(
-    arguments: dict[str, Any], compressed_objects: bool, compressed_classes: bool
+    arguments: dict[str, Any], reference: int, array_header: int
 ) -> None:
     layout = Layout.of(**arguments)
-    assert layout.reference == (4 if compressed_objects else 8)
-    assert layout.array_header == (16 if compressed_classes else 24)
+    assert (layout.reference, layout.array_header) == (reference, array_header)
 
 
 @pytest.mark.parametrize(

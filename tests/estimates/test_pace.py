@@ -1,4 +1,4 @@
-"""The pace of this machine, on rows made up."""
+"""The pace of this machine, measured with generated rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import pytest
 from inspector.estimates import price
 from inspector.estimates.price import Pace, measure
 from inspector.facts.checks import ReadProblem
-from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
-from inspector.passes.worker import run_tasks
-from inspector.schemas import task_batch
+from tests import cases
 
 
 def test_pace_is_measured_once_and_positive() -> None:
@@ -25,11 +23,11 @@ def test_pace_is_measured_once_and_positive() -> None:
 
 def test_pace_files_are_read_like_a_checkpoint(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
-    files = [price._write(tmp_path, version, 100, random) for version in (1, 2)]
-    task = price._task(str(tmp_path), files)
-    facts = [item.fact for b in run_tasks([task_batch(task.to_json())]) for item in facts_in(b)]
-    assert not [fact for fact in facts if isinstance(fact, ReadProblem)]
-    assert [fact.rows for fact in facts if isinstance(fact, VersionFacts)] == [100, 200]
+    files = [price._write(tmp_path, 1, 100, random), price._write(tmp_path, 2, 100, random)]
+    facts = cases.observed([price._task(str(tmp_path), files).to_json()])
+    assert cases.facts_of_type(facts, ReadProblem) == []
+    first, second = cases.facts_of_type(facts, VersionFacts)
+    assert (first.rows, second.rows) == (100, 200)
 
 
 def test_pace_seconds_for_files_and_bytes() -> None:

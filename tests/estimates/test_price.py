@@ -1,4 +1,4 @@
-"""What an audit is said to request is what a store sees that counts; and what it costs."""
+"""Estimated requests and costs of an audit, compared with the requests at an object store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = (
 
 
 def every_second_fixture() -> list[object]:
-    """Of all releases, and those of the plain run."""
+    """Return every second fixture of all releases, and the fixtures of the plain run."""
     result = sorted(path.parent for path in FIXTURES.glob("*/*/checkpoint"))
     result = sorted({*result[::2], *(NEWEST / kind for kind in KINDS)})
     return [
@@ -89,7 +89,7 @@ def test_list_requests_per_folder_on_local_storage() -> None:
     assert work.lists == 1 + len(listed)
     serve(checkpoint.parent)
     remote = work_of_audit(Storage.open("objects://checkpoint"), Selection())
-    # The metadata are read twice for the listing that they save.
+    # The metadata file is read twice, which saves a listing.
     metadata = (checkpoint / "metadata").stat().st_size
     assert remote == replace(work, lists=1, gets=work.gets + 1, bytes=work.bytes + metadata)
     of_fleet = work_of_audit(Storage.open("objects://checkpoint"), Selection(), is_root=True)

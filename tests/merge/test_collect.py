@@ -1,10 +1,10 @@
-"""Facts of all tasks, merged; and one clock for each store's timers, or none."""
+"""Merged facts of all tasks, and the clock of each store's timers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import permutations
+from itertools import chain, permutations
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,9 @@ def seen(fact: Fact, partition: int = 0, version: int = 4, operator: int = 0) ->
     return Observed(StoreId(operator, "default", partition), version, fact)
 
 
-def collected(*arguments: Seen) -> Facts:
-    """Each in a batch of its own."""
-    return collect(batch for item in arguments for batch in fact_batches([item]))
+def collected(*observed: Seen) -> Facts:
+    """Collect facts that each come in their own batch."""
+    return collect(chain(*(fact_batches([item]) for item in observed)))
 
 
 def version(partition: int, at: int, rows: int, operator: int = 0) -> Seen:
@@ -47,12 +47,12 @@ def test_version_facts_are_summed_over_partitions_of_a_store() -> None:
     result = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
     for order in permutations(result):
         facts = collected(*order)
-        assert list(facts.by_store()) == [NAME, StoreName(2, "default")]
+        assert facts.by_store() == {
+            NAME: {3: VersionFacts(stores=2, rows=12), 4: VersionFacts(stores=1, rows=9)},
+            StoreName(2, "default"): {3: VersionFacts(stores=1, rows=100)},
+        }
+        assert facts.by_store(4).keys() == {NAME}
         assert facts.versions[StoreId(0, "default", 1), 4].rows == 9
-        merged = facts.by_store()
-        assert {v: item.rows for v, item in merged[NAME].items()} == {3: 12, 4: 9}
-        assert merged[NAME][3].stores == 2
-        assert list(facts.by_store(4)) == [NAME]
 
 
 def test_collected_problem_equals_the_original() -> None:
@@ -62,15 +62,20 @@ def test_collected_problem_equals_the_original() -> None:
 
 
 def test_problems_are_ordered_by_partition_path_and_offset() -> None:
-    places = [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
-    bad = [seen(ReadProblem("truncated", "m", path, offset), part) for part, path, offset in places]
-    for order in permutations(bad):
-        problems = collected(*order).problems
-        assert [(p.store and p.store.partition_id, p.path, p.offset) for p in problems] == places
+    first, second = StoreId(0, "default", 0), StoreId(0, "default", 1)
+    expected = [
+        Problem("truncated", "m", None, None, first),
+        Problem("truncated", "m", "a", 2, first),
+        Problem("truncated", "m", "a", 10, first),
+        Problem("truncated", "m", "a", 0, second),
+    ]
+    for order in permutations(expected):
+        facts = collected(*(ReadProblem.observe(item, item.store or first, 4) for item in order))
+        assert facts.problems == expected
 
 
 def test_matched_rows_add_over_partitions() -> None:
-    result = [seen(MatchedRows(n, 10 * n), n) for n in range(3)]
+    result = [seen(MatchedRows(1, 10), 1), seen(MatchedRows(2, 20), 2)]
     result.append(seen(MatchedRows(7), operator=1))
     for order in permutations(result):
         assert collected(*order).sums(MatchedRows) == {
@@ -80,18 +85,26 @@ def test_matched_rows_add_over_partitions() -> None:
 
 
 def test_field_sizes_add_by_row_part() -> None:
-    parts = [RowBytes(n, 8 * n, (FieldBytes(0, 8 * n, n, 7), FieldBytes(n)), 3) for n in (1, 2, 4)]
-    result = [seen(FieldSizes(RowPart.VALUE, part), n) for n, part in enumerate(parts)]
-    result.append(seen(FieldSizes(RowPart.KEY, RowBytes(5))))
+    first = RowBytes(1, 8, (FieldBytes(0, 8, 1, 7), FieldBytes(1)), 3)
+    second = RowBytes(2, 16, (FieldBytes(0, 16, 2, 7), FieldBytes(2)), 3)
+    result = [
+        seen(FieldSizes(RowPart.VALUE, first), 0),
+        seen(FieldSizes(RowPart.VALUE, second), 1),
+        seen(FieldSizes(RowPart.KEY, RowBytes(5))),
+    ]
     for order in permutations(result):
         assert collected(*order).fields == {
             (NAME, RowPart.KEY): RowBytes(5),
-            (NAME, RowPart.VALUE): parts[0] + parts[1] + parts[2],
+            (NAME, RowPart.VALUE): first + second,
         }
 
 
 def test_oldest_event_time_of_all_partitions_by_version() -> None:
-    result = [seen(OldestEventTime(ms), n, v) for n, (v, ms) in enumerate([(3, 9), (3, 5), (4, 7)])]
+    result = [
+        seen(OldestEventTime(9), 0, 3),
+        seen(OldestEventTime(5), 1, 3),
+        seen(OldestEventTime(7), 2, 4),
+    ]
     for order in permutations(result):
         assert collected(*order).retention == {NAME: {3: 5, 4: 7}}
 
@@ -100,7 +113,7 @@ def test_oldest_event_time_of_all_partitions_by_version() -> None:
 
 
 def against(partition: int, kind: TimeoutKind, operator: int = 0) -> Seen:
-    """A partition shows that the timers did not follow a clock in the batch of a version."""
+    """Return evidence of a partition against a clock in the batch of version 4."""
     return seen(ClockEvidence(frozenset({kind})), partition, 4, operator)
 
 
@@ -115,12 +128,11 @@ def leftovers(
         "expired_version": 3,
     }
     sizes: dict[str, Any] = {"key_bytes": 8, "value_bytes": 8}
-    facts = (
-        LeftoverCount(**common, **sizes, rows=1, fired=1),
-        LeftoverAge(**common, rows=1),
-        Leftover(**common, **sizes, key=key, puts=1),
-    )
-    return [seen(fact, partition, operator=operator) for fact in facts]
+    return [
+        seen(LeftoverCount(**common, **sizes, rows=1, fired=1), partition, operator=operator),
+        seen(LeftoverAge(**common, rows=1), partition, operator=operator),
+        seen(Leftover(**common, **sizes, key=key, puts=1), partition, operator=operator),
+    ]
 
 
 UNSURE = [*leftovers(1, EVENT), *leftovers(1, PROCESSING)]
@@ -131,7 +143,7 @@ def clocks(result: Iterable[Observed[Any]]) -> set[TimeoutKind]:
 
 
 @pytest.mark.parametrize(
-    ("display", "remaining", "undecided"),
+    ("evidence", "kept", "undecided"),
     [
         ([against(0, PROCESSING)], {EVENT}, set()),
         ([against(0, EVENT)], {PROCESSING}, set()),
@@ -141,16 +153,13 @@ def clocks(result: Iterable[Observed[Any]]) -> set[TimeoutKind]:
         ([against(0, EVENT, operator=1)], set(), {EVENT, PROCESSING}),
     ],
 )
+@pytest.mark.parametrize("order", [1, -1])
 def test_clock_without_contradiction_is_kept(
-    display: list[Seen], remaining: set[TimeoutKind], undecided: set[TimeoutKind]
+    evidence: list[Seen], kept: set[TimeoutKind], undecided: set[TimeoutKind], order: int
 ) -> None:
-    result = [*UNSURE, *display]
-    for order in (result, result[::-1]):
-        facts = collected(*order)
-        decided = (facts.leftovers, facts.totals, facts.leftover_ages)
-        assert [clocks(element) for element in decided] == [remaining] * 3
-        open_ = (facts.undecided, facts.undecided_totals)
-        assert [clocks(item) for item in open_] == [undecided] * 2
+    facts = collected(*[*UNSURE, *evidence][::order])
+    assert clocks(facts.leftovers) == clocks(facts.totals) == clocks(facts.leftover_ages) == kept
+    assert clocks(facts.undecided) == clocks(facts.undecided_totals) == undecided
 
 
 def test_contradictory_clocks_without_leftovers_leave_nothing_undecided() -> None:
@@ -171,34 +180,40 @@ def test_clock_is_decided_per_store() -> None:
     assert {leftover.store.name for leftover in facts.leftovers} == {OTHER}
 
 
-@pytest.mark.parametrize("kinds", [(EVENT,), (EVENT, PROCESSING)])
-def test_user_clock_is_set_if_only_one_clock_was_tracked(kinds: tuple[TimeoutKind, ...]) -> None:
-    calls = [seen(CallsByClock(kind, TimerCalls(armed_by_data=1))) for kind in kinds]
-    facts = collected(*calls, against(0, EVENT))
-    assert facts.resolution.user_clock == (EVENT if len(kinds) == 1 else None)
+def test_user_clock_is_set_if_only_one_clock_was_tracked() -> None:
+    by_event = seen(CallsByClock(EVENT, TimerCalls(armed_by_data=1)))
+    by_processing = seen(CallsByClock(PROCESSING, TimerCalls(armed_by_data=1)))
+    facts = collected(by_event, against(0, EVENT))
+    assert facts.resolution.user_clock == EVENT
     assert facts.calls[NAME, EVENT].armed_by_data == 1
+    assert collected(by_event, by_processing, against(0, EVENT)).resolution.user_clock is None
 
 
 def test_timer_calls_of_partitions_add_to_habits() -> None:
-    timer_calls = TimerCalls(armed_by_data=10, timeout_kept=3)
-    result = [seen(CallsByClock(EVENT, timer_calls), number) for number in (0, 1)]
-    assert collected(result[0]).resolution.habits == frozenset()
+    calls = CallsByClock(EVENT, TimerCalls(armed_by_data=10, timeout_kept=3))
+    assert collected(seen(calls, 0)).resolution.habits == frozenset()
     expected = {(NAME, EVENT, Needs.KEPT_BY_HABIT.value)}
-    assert collected(*result).resolution.habits >= expected
+    assert collected(seen(calls, 0), seen(calls, 1)).resolution.habits >= expected
 
 
 def test_leftovers_are_ordered_by_age_size_partition_and_key() -> None:
-    def one(since: int, size: int, partition: int, key: bytes) -> Observed[Leftover]:
+    def leftover(since: int, size: int, partition: int, key: bytes) -> Observed[Leftover]:
         result = leftovers(partition, None)[2]
         return replace(
             result, fact=replace(result.fact, expired_version=since, key_bytes=size, key=key)
         )
 
-    expected = [one(2, 8, 1, b"b"), one(3, 16, 1, b"a"), one(3, 8, 0, b"b"), one(3, 8, 1, b"a")]
-    expected.append(one(3, 8, 1, b"b"))
-    for order in (expected[::-1], expected[2:] + expected[:2]):
-        result = collected(*order).leftovers
-        assert [leftover_order(item) for item in result] == [leftover_order(e) for e in expected]
+    expected = [
+        leftover(2, 8, 1, b"b"),
+        leftover(3, 16, 1, b"a"),
+        leftover(3, 8, 0, b"b"),
+        leftover(3, 8, 1, b"a"),
+        leftover(3, 8, 1, b"b"),
+    ]
+    order = list(map(leftover_order, expected))
+    assert list(map(leftover_order, collected(*expected[::-1]).leftovers)) == order
+    rotated = collected(*expected[2:], *expected[:2])
+    assert list(map(leftover_order, rotated.leftovers)) == order
 
 
 def test_collect_keeps_all_facts_of_a_checkpoint(tmp_path: Path) -> None:
@@ -206,8 +221,6 @@ def test_collect_keeps_all_facts_of_a_checkpoint(tmp_path: Path) -> None:
     facts = collect(fact_batches(result))
     assert len(facts.versions) == len(facts_of_type(result, VersionFacts))
     assert len(facts.undecided) == len(facts_of_type(result, Leftover)) > 0
-    assert facts.problems == [
-        item.fact.problem(item.store) for item in result if isinstance(item.fact, ReadProblem)
-    ]
+    assert len(facts.problems) == len(facts_of_type(result, ReadProblem))
     assert problems_in(result) == []
     assert sum(total.fact.rows for total in facts.totals) == len(facts.leftovers)

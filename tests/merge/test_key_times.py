@@ -1,11 +1,13 @@
-"""Joins that go by a time in their key: a simulator's account against what the files tell."""
+"""Joins whose rows expire by a time in their key, in simulated and in real checkpoints."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -44,7 +46,7 @@ Key = tuple[int, str]
 
 
 def facts_of(root: Path, given_rules: UserRules | None = None) -> Facts:
-    """The facts of a checkpoint's newest version, every leftover listed."""
+    """Return the facts of a checkpoint's newest version with all leftovers."""
     checkpoint = with_rules(open_checkpoint(str(root)), given_rules or UserRules())
     tasks = plan(checkpoint, checkpoint.newest_version)
     specs = [{"task_id": n, "spec": task.to_json()} for n, task in enumerate(tasks)]
@@ -52,18 +54,16 @@ def facts_of(root: Path, given_rules: UserRules | None = None) -> Facts:
 
 
 def votes_on(facts: Facts, store: str) -> KeyTimeVotes:
-    """What the rows of a side say of the first field of the key."""
+    """Return the votes of a side's rows on the first field of the key."""
     return facts.merged(KeyTimeVotes)[StoreName(0, store)][(0,)]
 
 
 def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
-    """Version in which each leftover expired, by store and key."""
-    listed = facts.leftovers
-    result = {(item.store.store_name, item.fact.key): item.fact.expired_version for item in listed}
-    rows = sum(total.fact.rows for total in facts.totals)
-    assert (
-        rows == len(result) == sum(leftover_age.fact.rows for leftover_age in facts.leftover_ages)
-    )
+    """Return the version in which each leftover expired, by store and key."""
+    leftovers = facts.leftovers
+    result = {(o.store.store_name, o.fact.key): o.fact.expired_version for o in leftovers}
+    assert sum(total.fact.rows for total in facts.totals) == len(result)
+    assert sum(age.fact.rows for age in facts.leftover_ages) == len(result)
     return result
 
 
@@ -72,43 +72,45 @@ def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
 
 @dataclass
 class Side:
-    """One side in one partition by ``SymmetricHashJoinStateManager``, keys removed whole.
+    """One side of a join in one partition, which removes all rows of a key at once.
+
+    It writes the files of ``SymmetricHashJoinStateManager``.
 
     Attributes:
-        skew: the event time of each user's rows less the time in their key.
-        stuck: users whose rows are never removed.
-        rows: versions in which the rows of a key were put, by index.
-        due: version in which a watermark first covered a row of a stuck user.
+        skew: Event time of each user's rows less the time in their key, in ms.
+        stuck: Users whose rows are never removed.
+        rows: Number of rows of each key.
+        due: Version in which a watermark first covered a row of a stuck user.
     """
 
     skew: Mapping[str, int]
     stuck: frozenset[str]
-    rows: dict[Key, int] = field(default_factory=dict)
+    rows: Counter[Key] = field(default_factory=Counter)
     due: dict[bytes, int] = field(default_factory=dict)
     counts: dict[int, list[Record]] = field(default_factory=dict)
     values: dict[int, list[Record]] = field(default_factory=dict)
 
     def run(self, keys: Iterable[Key], watermark: int, version: int) -> None:
-        before = dict(self.rows)
-        for key in keys:
-            self.rows[key] = self.rows.get(key, 0) + 1
-        if watermark:
-            for time, user in [key for key in self.rows if key[0] <= watermark]:
-                if user not in self.stuck:
-                    del self.rows[time, user]
-                    continue
-                for index in range(self.rows[time, user]):
-                    self.due.setdefault(row_key((time, user), index), version)
+        """Add rows of a batch, remove those that the watermark covers, and write the version."""
+        before = self.rows
+        self.rows = before + Counter(keys)
+        covered = {key for key in self.rows if watermark and key[0] <= watermark}
+        for key in covered:
+            if key[1] in self.stuck:
+                rows = [row_key(key, index) for index in range(self.rows[key])]
+                self.due = dict.fromkeys(rows, version) | self.due
+            else:
+                del self.rows[key]
         self._write(before, version)
 
-    def _write(self, before: Mapping[Key, int], version: int) -> None:
+    def _write(self, before: Counter[Key], version: int) -> None:
         counts, values = self.counts.setdefault(version, []), self.values.setdefault(version, [])
-        for key in sorted({*before, *self.rows}):
-            old, new = before.get(key, 0), self.rows.get(key, 0)
+        changed = (before - self.rows) + (self.rows - before)
+        for key in sorted(changed):
+            old, new = before[key], self.rows[key]
             micros = key[0] * 1000
-            if old != new:
-                count = encode.row(COUNT, (new,)) if new else None
-                counts.append((encode.row(KEY, (micros, key[1])), count))
+            count = encode.row(COUNT, (new,)) if new else None
+            counts.append((encode.row(KEY, (micros, key[1])), count))
             row = encode.row(PLAIN, (micros + self.skew.get(key[1], 0) * 1000,))
             values += [(row_key(key, index), row) for index in range(old, new)]
             values += [(row_key(key, index), None) for index in range(new, old)]
@@ -121,7 +123,7 @@ def row_key(key: Key, index: int) -> bytes:
 def simulate(
     history: list[list[Event]], sides: list[list[Side]], *, delay: int = 3 * SECOND
 ) -> list[Batch]:
-    """Run both sides of every partition; the log of the batches."""
+    """Run both sides of every partition. Return the log of the batches."""
     watermark = newest = 0
     logs: list[Batch] = []
     for number, events in enumerate(history):
@@ -162,8 +164,8 @@ def partitions(
 
 
 def covered(sides: list[list[Side]]) -> set[bytes]:
-    """Rows that a watermark on the key would have removed, by the simulator's own account."""
-    return {key for pair in sides for side in pair for key in side.due}
+    """Return the live rows that a watermark on the key would have removed."""
+    return {key for side in chain(*sides) for key in side.due}
 
 
 USERS = [f"user-{user}" * (user + 1) for user in range(4)]
@@ -190,15 +192,16 @@ def test_key_time_is_rejected_by_the_first_covered_row(
         write(Path(folder), logs, sides)
         facts = facts_of(Path(folder))
     assert listed(facts) == {}
-    if covered(sides):
-        assert facts.key_times == {}
-    elif not skew:
-        left = [pair[0] for pair in sides]
-        went = any(row is None for side in left for of in side.values.values() for _, row in of)
-        assert facts.key_times == ({0: (0,)} if went and any(side.rows for side in left) else {})
+    left = [pair[0] for pair in sides]
+    has_rows = any(side.rows for side in left)
+    written = chain(*(records for side in left for records in side.values.values()))
+    has_removals = None in dict(written).values()
+    if covered(sides) or not skew:
+        is_accepted = has_rows and has_removals and not covered(sides)
+        assert facts.key_times == ({0: (0,)} if is_accepted else {})
 
 
-# --- what decides ----------------------------------------------------------------------------
+# --- acceptance and rejection of key times ---------------------------------------------------
 
 HISTORY: list[list[Event]] = [
     [(0, 0, 1_000), (0, 1, 1_000), (1, 0, 1_000), (1, 1, 1_000)],
@@ -220,7 +223,7 @@ def test_key_time_is_accepted_if_no_covered_row_is_left(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_covered_row_of_either_side_rejects_the_key_time(tmp_path: Path, side: int) -> None:
-    """A join on a copy of the event time: the copy carries no watermark, and nothing ever goes."""
+    """A join on a copy of the event time removes no rows, because the copy has no watermark."""
     sides = partitions()
     sides[0][side].stuck = frozenset(USERS[:1])
     facts = facts_of(checkpoint(tmp_path, sides))
@@ -249,11 +252,10 @@ def test_late_removals_reject_the_key_time(tmp_path: Path) -> None:
     logs = simulate([*HISTORY, []], sides)
     write(tmp_path, logs, sides)
     assert facts_of(tmp_path).key_times == {0: (0,)}
-    # The same rows, but those that the watermark of batch 2 covers stay until batch 3.
-    for pair in sides:
-        for side in pair:
-            side.values[4] = [*side.values[4], *(r for r in side.values[3] if r[1] is None)]
-            side.values[3] = [r for r in side.values[3] if r[1] is not None]
+    # Batch 3 instead of batch 2 removes the rows that the watermark of batch 2 covers.
+    for side in chain(*sides):
+        side.values[4] = [*side.values[4], *(r for r in side.values[3] if r[1] is None)]
+        side.values[3] = [r for r in side.values[3] if r[1] is not None]
     write(tmp_path, logs, sides)
     assert (facts := facts_of(tmp_path)).key_times == {}
     assert facts.sums(RemovedRows)[StoreName(0, LEFT)].off_time == 2
@@ -292,13 +294,13 @@ def test_join_below_another_join_has_no_key_time_since_spark_3_5(tmp_path: Path)
 
 
 LEFT_SIDE, RIGHT_SIDE = StoreName(0, LEFT), StoreName(0, RIGHT)
-WENT = {LEFT_SIDE: RemovedRows(3)}
+REMOVED = {LEFT_SIDE: RemovedRows(3)}
 
 
 def key_times(
     left: list[KeyTimeVotes],
     right: list[KeyTimeVotes],
-    removed: Mapping[StoreName, RemovedRows] = WENT,
+    removed: Mapping[StoreName, RemovedRows] = REMOVED,
 ) -> dict[int, tuple[int, ...]]:
     sides = {LEFT_SIDE: left, RIGHT_SIDE: right}
     votes = {name: {item.path: item for item in of_side} for name, of_side in sides.items()}
@@ -309,12 +311,12 @@ def test_two_matching_key_times_are_ambiguous() -> None:
     left, right = KeyTimeVotes((0,), same=4), KeyTimeVotes((0,), same=2)
     assert key_times([left], [right]) == {0: (0,)}
     assert key_times([left, KeyTimeVotes((1, 1), same=4)], [right]) == {}
-    # One that a row is against is none; nor is one of a side that was removed off time.
+    # A row against a time rejects it. So does a side with late removals.
     assert key_times([left, KeyTimeVotes((1, 1), same=3, other=1)], [right]) == {0: (0,)}
-    late = {**WENT, RIGHT_SIDE: RemovedRows(1, 1)}
+    late = {**REMOVED, RIGHT_SIDE: RemovedRows(1, 1)}
     assert key_times([left], [right, KeyTimeVotes((1, 1), same=2)], late) == {0: (0,)}
     assert key_times([KeyTimeVotes((0,))], []) == {}
-    # Nor one whose rows have not been seen to go, or that some row of either side outlived.
+    # So do missing removals, and a covered row of either side.
     assert key_times([left], [right], {}) == {}
     assert key_times([left], [KeyTimeVotes((0,), same=2, covered=1)]) == {}
     assert key_times([left], [right, KeyTimeVotes((1, 1), covered=1)]) == {0: (0,)}
@@ -326,15 +328,16 @@ def test_covered_rows_count_only_for_a_unanimous_key_time() -> None:
     assert count_covered_rows({(1,): votes[1]}) == count_covered_rows({}) == 0
 
 
-# --- what Spark wrote ------------------------------------------------------------------------
+# --- checkpoints of Spark --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", ["4.3.0", "3.5.9"])
 @pytest.mark.parametrize(
-    ("case", "path", "location"), [("join_time_key", (0,), 0), ("join_window_key", (1, 1), 1)]
+    ("case", "path", "field_name", "location"),
+    [("join_time_key", (0,), "key.field0", 0), ("join_window_key", (1, 1), "key.field1", 1)],
 )
 def test_planted_old_rows_reject_the_key_time_of_a_spark_join(
-    tmp_path: Path, version: str, case: str, path: tuple[int, ...], location: int
+    tmp_path: Path, version: str, case: str, path: tuple[int, ...], field_name: str, location: int
 ) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / version / case / "checkpoint", root)
@@ -345,9 +348,8 @@ def test_planted_old_rows_reject_the_key_time_of_a_spark_join(
     planted = plant_old_rows(root, location)
     facts = facts_of(root)
     assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])
-    # Its user may know better.
-    knowledge = {path: f"key.field{'.'.join(map(str, path[:1]))}"}
-    facts = facts_of(root, UserRules.parse(event_time_fields=[knowledge[path]]))
+    # A user rule accepts the time all the same.
+    facts = facts_of(root, UserRules.parse(event_time_fields=[field_name]))
     assert set(listed(facts)) == planted
-    assert {item.fact.certainty for item in facts.totals} == {Certainty.INFERRED}
-    assert {total.fact.reason for total in facts.totals} == {IN_JOIN_KEY}
+    reasons = {(total.fact.certainty, total.fact.reason) for total in facts.totals}
+    assert reasons == {(Certainty.INFERRED, IN_JOIN_KEY)}

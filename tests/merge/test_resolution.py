@@ -1,4 +1,4 @@
-"""What all partitions together say of leftovers: by hand, and of queries with their own account."""
+"""Leftovers decided over all partitions, in short histories and in simulated queries."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ PROVEN, INFERRED, UNDECIDED = Certainty.PROVEN, Certainty.INFERRED, Certainty.UN
 
 
 def resolution(**against: frozenset[TimeoutKind]) -> Resolution:
-    """``v3=NOT_EVENT``: what the batch of version 3 shows."""
+    """Return a resolution with evidence by version, such as ``v3=NOT_EVENT``."""
     return Resolution({NAME: {int(name[1:]): kinds for name, kinds in against.items()}})
 
 
 def fact(kind: TimeoutKind | None = EVENT, version: int | None = 5, **options: Any) -> Leftover:
-    """A leftover by a clock whose batch of a version matters."""
+    """Return a leftover by a clock, decided by the batch of a version."""
     expired = version or 5
     common: dict[str, Any] = {
         "leftover_class": KEPT,
@@ -78,7 +78,7 @@ def fact(kind: TimeoutKind | None = EVENT, version: int | None = 5, **options: A
 
 
 def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
-    """Let an inference have been right so often of a hundred times."""
+    """Set how often of a hundred times an inference was right."""
     counted = replace(INFERENCES[name], right=right, of=100)
     monkeypatch.setattr(module, "INFERENCES", {**INFERENCES, name: counted})
 
@@ -92,14 +92,14 @@ def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
         (resolution(), ClockOf(None, False)),
         (resolution(v5=NOT_EVENT), ClockOf(PROCESSING, True)),
         (resolution(v5=NOT_PROCESSING), ClockOf(EVENT, True)),
-        # Both contradicted: nothing is known, whatever its neighbours say.
+        # If both clocks are contradicted, neighbours do not count.
         (resolution(v5=CONTRADICTORY, v4=NOT_EVENT), ClockOf(None, False)),
         (resolution(v4=NOT_EVENT), ClockOf(PROCESSING, False)),
         (resolution(v9=NOT_PROCESSING), ClockOf(EVENT, False)),
         (resolution(v4=NOT_EVENT, v9=NOT_EVENT), ClockOf(PROCESSING, False)),
         (resolution(v4=NOT_EVENT, v9=NOT_PROCESSING), ClockOf(None, False)),
         (resolution(v4=NOT_EVENT, v9=CONTRADICTORY), ClockOf(None, False)),
-        # The nearest on either side.
+        # The nearest batches on both sides decide.
         (resolution(v1=NOT_PROCESSING, v4=NOT_EVENT, v6=NOT_EVENT), ClockOf(PROCESSING, False)),
         (replace(resolution(v5=NOT_EVENT), user_clock=EVENT), ClockOf(EVENT, True)),
     ],
@@ -144,7 +144,7 @@ def test_clock_of_neighbours_makes_facts_inferred(
     near = resolution(v4=NOT_PROCESSING)
     assert near.resolve(NAME, 9, fact()) == replace(fact(), certainty=certainty, reason=NEIGHBOURS)
     assert near.resolve(NAME, 9, fact(PROCESSING)) is None
-    # By both clocks it is proven all the same.
+    # By both clocks it is proven.
     assert near.resolve(NAME, 9, fact(by_either_clock=True)) == fact(by_either_clock=True)
     undecided = fact(certainty=UNDECIDED, reason=AMONG_DATA)
     assert near.resolve(NAME, 9, undecided) == undecided
@@ -155,10 +155,9 @@ def test_clock_of_neighbours_makes_facts_inferred(
     [resolution(), resolution(v5=CONTRADICTORY), resolution(v4=NOT_EVENT, v6=NOT_PROCESSING)],
 )
 def test_unknown_clock_makes_facts_undecided(unknown: Resolution) -> None:
-    for kind in (EVENT, PROCESSING):
-        assert unknown.resolve(NAME, 9, fact(kind)) == replace(
-            fact(kind), certainty=UNDECIDED, reason=UNKNOWN_CLOCK
-        )
+    open_: dict[str, Any] = {"certainty": UNDECIDED, "reason": UNKNOWN_CLOCK}
+    assert unknown.resolve(NAME, 9, fact(EVENT)) == fact(EVENT, **open_)
+    assert unknown.resolve(NAME, 9, fact(PROCESSING)) == fact(PROCESSING, **open_)
     result = fact(reason=HELD_BACK, certainty=UNDECIDED)
     assert unknown.resolve(NAME, 9, result) == result
 
@@ -184,7 +183,7 @@ def test_undecided_fact_survives_a_possible_clock_switch(
 
 def test_fact_of_either_clock_is_proven_once() -> None:
     row = fact(by_either_clock=True, fired=3, first_expired_version=2)
-    # How long it had gone on hangs on the clock.
+    # The number of timeouts depends on the clock.
     once: dict[str, Any] = {"fired": 1, "first_expired_version": 5, "reason": BY_BOTH}
     assert resolution().resolve(NAME, 9, row) == replace(row, **once)
     assert resolution().resolve(NAME, 9, replace(row, timeout_kind=PROCESSING)) is None
@@ -197,7 +196,7 @@ def test_later_clock_evidence_does_not_prove_earlier_timeouts() -> None:
     later = resolution(v7=NOT_PROCESSING)  # a restart may have changed it between 2 and 5
     last_alone = replace(row, fired=1, first_expired_version=5)
     assert later.resolve(NAME, 9, row) == last_alone
-    # So it may have between 1 and 2, if no batch from 5 on shows that it did not.
+    # A restart may have changed it between 1 and 2, if no batch from 5 on shows the same clock.
     assert resolution(v1=NOT_PROCESSING).resolve(NAME, 9, row) == last_alone
     assert resolution(v1=NOT_PROCESSING, v7=NOT_PROCESSING).resolve(NAME, 9, row) == row
 
@@ -239,16 +238,16 @@ def test_run_of_timeouts_starts_after_batches_of_the_other_clock() -> None:
     assert changed.resolve(NAME, 9, row) == replace(row, first_expired_version=5, fired=1)
     longer = resolution(v3=NOT_EVENT, v4=NOT_PROCESSING, v5=NOT_PROCESSING)
     assert longer.resolve(NAME, 9, row) == replace(row, first_expired_version=4, fired=2)
-    # Of a run with gaps only the last batch is sure to be left.
+    # In a run with gaps, only the last batch is certain.
     gaps = replace(row, fired=3)
     assert longer.resolve(NAME, 9, gaps) == replace(gaps, first_expired_version=5, fired=1)
-    # What shows neither does not begin it, nor does what came behind it.
+    # A batch without evidence does not start a run, nor does a batch after it.
     neither = resolution(v3=NOT_EVENT, v4=CONTRADICTORY, v5=NOT_PROCESSING)
     assert neither.resolve(NAME, 9, row) == replace(row, first_expired_version=5, fired=1)
     behind = resolution(v3=NOT_EVENT, v9=NOT_PROCESSING)
     set_anew = replace(row, clock_version=9)
     assert behind.resolve(NAME, 9, set_anew) == replace(set_anew, first_expired_version=5, fired=1)
-    # What showed the other clock before the run leaves open when that ended.
+    # After a batch with the other clock, the start of the run is the first batch with evidence.
     before = resolution(v1=NOT_EVENT, v3=NOT_PROCESSING, v5=NOT_PROCESSING)
     assert before.resolve(NAME, 9, row) == replace(row, first_expired_version=3, fired=3)
     result = resolution(v1=NOT_EVENT, v2=NOT_PROCESSING, v5=NOT_PROCESSING)
@@ -257,7 +256,7 @@ def test_run_of_timeouts_starts_after_batches_of_the_other_clock() -> None:
 
 def test_run_of_timeouts_starts_at_the_first_batch_with_its_clock() -> None:
     row = fact(first_expired_version=2, fired=4)
-    # No batch shows what the timers followed before version 3: a restart may have changed it.
+    # No batch shows the clock before version 3, so a restart may have changed it.
     result = resolution(v3=NOT_PROCESSING, v5=NOT_PROCESSING)
     assert result.resolve(NAME, 9, row) == replace(row, first_expired_version=3, fired=3)
     only_last = resolution(v3=CONTRADICTORY, v5=NOT_PROCESSING)
@@ -328,7 +327,7 @@ def test_habits_make_undecided_facts_inferred_or_drop_them(monkeypatch: pytest.M
     assert with_habit(KEPT_BY).resolve(NAME, 9, needs) == replace(needs, certainty=INFERRED)
     assert with_habit(KEPT_BY, PROCESSING).resolve(NAME, 9, needs) == needs
     assert with_habit(REARMED_BY).resolve(NAME, 9, needs) == needs
-    # Timeouts never answer so: data made it.
+    # A function without such timeouts made the record for data.
     assert with_habit(KEPT).resolve(NAME, 9, needs) is None
     assert with_habit(REARMED).resolve(NAME, 9, needs) == needs
     assert with_habit(KEPT).resolve(NAME, 9, replace(needs, reason=HELD_BACK)) == replace(
@@ -336,7 +335,7 @@ def test_habits_make_undecided_facts_inferred_or_drop_them(monkeypatch: pytest.M
     )
     precision(monkeypatch, KEPT_BY, 94)
     assert with_habit(KEPT_BY).resolve(NAME, 9, needs) == needs
-    # What is proven is no matter of habits.
+    # Habits do not change proven facts.
     assert with_habit(KEPT).resolve(NAME, 9, fact()) == fact()
 
 
@@ -373,59 +372,61 @@ def test_resolution_round_trips_through_json(found: Resolution) -> None:
 A, B = cases.user("a"), cases.user("b")
 
 
-def said(facts: Facts) -> dict[bytes, tuple[Any, ...]]:
-    listed = [element.fact for element in (*facts.leftovers, *facts.undecided)]
-    result = {
+def leftovers_of(facts: Facts) -> dict[bytes, tuple[Any, ...]]:
+    """Return class, certainty, clock and reason of each leftover."""
+    leftovers = [item.fact for item in (*facts.leftovers, *facts.undecided)]
+    assert len({item.key for item in leftovers}) == len(leftovers)
+    return {
         item.key: (item.leftover_class, item.certainty, item.timeout_kind, item.reason)
-        for item in listed
+        for item in leftovers
     }
-    assert len(result) == len(listed)
-    return result
 
 
 def test_clock_evidence_of_one_partition_decides_another() -> None:
     leftover = [Step([put(A, 1500)]), Step([])]
     clocks = [clock(1, 10), clock(2, 20)]
     open_ = {A: (IGNORED, UNDECIDED, PROCESSING, UNKNOWN_CLOCK)}
-    assert said(facts_of([leftover], clocks)) == open_
-    # After the watermark and the time of the batch: by either clock.
+    assert leftovers_of(facts_of([leftover], clocks)) == open_
+    # A timer after the watermark and the time of the batch is possible with both clocks.
     neither = [Step([]), Step([put(B, 2500)])]
-    assert said(facts_of([leftover, neither], clocks)) == open_
-    # Before the watermark: not event time. At or before the time of the batch: event time.
-    proofs = {2600: PROCESSING, 20: EVENT}
-    for watermark, kind in proofs.items():
-        ahead = [clock(1, 10), clock(2, watermark)]
-        timer = 2500 if kind == PROCESSING else 1900
-        result = said(facts_of([leftover, [Step([]), Step([put(B, timer)])]], ahead))
-        expected = {A: (IGNORED, PROVEN, PROCESSING, None)} if kind == PROCESSING else {}
-        assert result == expected
+    assert leftovers_of(facts_of([leftover, neither], clocks)) == open_
+    # A timer set before the watermark shows processing time.
+    before_watermark = [Step([]), Step([put(B, 2500)])]
+    result = facts_of([leftover, before_watermark], [clock(1, 10), clock(2, 2600)])
+    assert leftovers_of(result) == {A: (IGNORED, PROVEN, PROCESSING, None)}
+    # A timer set at or before the time of the batch shows event time.
+    before_time = [Step([]), Step([put(B, 1900)])]
+    assert leftovers_of(facts_of([leftover, before_time], clocks)) == {}
 
 
 def test_clock_of_another_batch_is_no_proof() -> None:
     shows = Step([put(A, 1500), put(B, 9)])  # before the watermark, after no time
     clocks = [clock(1, 10, now=5), clock(2, 20)]
-    result = said(facts_of([[shows, Step([])]], clocks))[A]
+    result = leftovers_of(facts_of([[shows, Step([])]], clocks))[A]
     assert (result[0], result[2:]) == (IGNORED, (PROCESSING, NEIGHBOURS))
     assert result[1] != PROVEN
 
 
-@pytest.mark.parametrize("kind", [EVENT, PROCESSING])
-def test_given_clock_leaves_nothing_undecided(kind: Any) -> None:
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(EVENT, {}), (PROCESSING, {A: (IGNORED, PROVEN, PROCESSING, None)})]
+)
+def test_given_clock_leaves_nothing_undecided(kind: Any, expected: dict[bytes, Any]) -> None:
     store = replace(STORE, timeout_kinds=(kind,))
-    result = said(facts_of([[Step([put(A, 1500)]), Step([])]], [clock(1, 10), clock(2, 20)], store))
-    assert result == ({A: (IGNORED, PROVEN, PROCESSING, None)} if kind is PROCESSING else {})
+    steps = [Step([put(A, 1500)]), Step([])]
+    assert leftovers_of(facts_of([steps], [clock(1, 10), clock(2, 20)], store)) == expected
 
 
 def test_provable_counts_leftovers_by_nameable_clock() -> None:
     clocks = [clock(1, 10), clock(2, 20)]
     leftover = [Step([put(A, 1500)]), Step([])]
     assert facts_of([leftover, leftover], clocks).provable(NAME) == {PROCESSING: 2}
-    # A batch that contradicts a clock: the user cannot name it.
+    # The user cannot name a clock that a batch contradicts.
     not_processing = [Step([]), Step([put(B, 1900)])]
     assert facts_of([leftover, not_processing], clocks).provable(NAME) == {}
-    for kind in (EVENT, PROCESSING):
-        store = replace(STORE, timeout_kinds=(kind,))
-        assert facts_of([leftover], clocks, store).provable(NAME) == {}
+    by_event = replace(STORE, timeout_kinds=(EVENT,))
+    assert facts_of([leftover], clocks, by_event).provable(NAME) == {}
+    by_processing = replace(STORE, timeout_kinds=(PROCESSING,))
+    assert facts_of([leftover], clocks, by_processing).provable(NAME) == {}
 
 
 @given(workloads(), st.sampled_from([0, 0, 1, 2]))
@@ -454,54 +455,53 @@ def _proven_to_stay(facts: Facts) -> int:
 def test_processing_time_batch_shows_the_clock() -> None:
     steps, clocks = [Step([put(A, 1500)]), Step([])], [clock(1, 10), clock(2, 10, data=False)]
     idle = replace(STORE, processing_versions=(2,))
-    assert said(facts_of([steps], clocks))[A][:2] == (IGNORED, UNDECIDED)
-    assert said(facts_of([steps], clocks, idle)) == {A: (IGNORED, PROVEN, PROCESSING, None)}
+    assert leftovers_of(facts_of([steps], clocks))[A][:2] == (IGNORED, UNDECIDED)
+    assert leftovers_of(facts_of([steps], clocks, idle)) == {A: (IGNORED, PROVEN, PROCESSING, None)}
 
 
 def test_fired_timer_shows_processing_time_without_watermark() -> None:
-    """A source without data keeps the watermark at 0, whatever comes from another."""
+    """A source without data keeps the watermark at 0."""
     steps = [Step([put(A, 1500), put(B, 1600)]), Step([]), Step([])]
     clocks = [clock(1, 0), clock(2, 0), clock(3, 0)]
-    assert said(facts_of([steps], clocks))[A] == (IGNORED, UNDECIDED, PROCESSING, UNKNOWN_CLOCK)
+    assert leftovers_of(facts_of([steps], clocks))[A] == (
+        IGNORED,
+        UNDECIDED,
+        PROCESSING,
+        UNKNOWN_CLOCK,
+    )
     fired = [*steps[:2], Step([put(B, NO_TIMER)])]
     idle = [*clocks[:2], clock(3, 0, data=False)]
-    assert said(facts_of([fired], idle))[A] == (IGNORED, PROVEN, PROCESSING, None)
+    assert leftovers_of(facts_of([fired], idle))[A] == (IGNORED, PROVEN, PROCESSING, None)
 
 
 def test_switch_of_the_clock_is_detected() -> None:
-    """Processing time first, then event time: what stands is held against the watermark."""
+    """Timers follow processing time first, then event time."""
     steps = [
         Step([put(A, 1500), put(B, 1100)]),
-        Step([put(B, NO_TIMER)]),  # not by the watermark
-        Step([put(B, 1600, 2)]),  # not after the time of the batch
+        Step([put(B, NO_TIMER)]),  # a timeout that the watermark cannot cause
+        Step([put(B, 1600, 2)]),  # a timer before the time of the batch
         Step([]),
     ]
     clocks = [clock(1, 1050), clock(2, 1060, data=False), clock(3, 1400), clock(4, 1550)]
     facts = facts_of([steps], clocks)
-    clocks_of = [facts.resolution.clock_of(NAME, version) for version in (1, 2, 3, 4)]
-    assert clocks_of == [
-        ClockOf(PROCESSING, False),
-        ClockOf(PROCESSING, True),
-        ClockOf(EVENT, True),
-        ClockOf(EVENT, False),
-    ]
-    # By the processing time A has fired since version 2; it did follow it there.
-    (row,) = [leftover.fact for leftover in facts.leftovers if leftover.fact.key == A]
-    assert (row.leftover_class, row.timeout_kind, row.expired_version) == (
-        IGNORED,
-        EVENT,
-        4,
-    )
+    assert facts.resolution.clock_of(NAME, 1) == ClockOf(PROCESSING, False)
+    assert facts.resolution.clock_of(NAME, 2) == ClockOf(PROCESSING, True)
+    assert facts.resolution.clock_of(NAME, 3) == ClockOf(EVENT, True)
+    assert facts.resolution.clock_of(NAME, 4) == ClockOf(EVENT, False)
+    # By processing time, A has fired since version 2.
+    leftovers = {item.fact.key: item.fact for item in facts.leftovers}
+    assert leftovers[A].leftover_class is IGNORED
+    assert (leftovers[A].timeout_kind, leftovers[A].expired_version) == (EVENT, 4)
 
 
-# --- queries that keep their own account -----------------------------------------------------
+# --- simulated queries -----------------------------------------------------------------------
 
 
 @given(workloads(), st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from([0, 0, 0, 1, 3]))
 def test_leftovers_match_simulated_queries_at_every_version(
     workload: Workload, base: int, purged: int
 ) -> None:
-    """At every version: class, batch and run of what is proven; all else is told, or left open.
+    """At every version, proven leftovers are right, and all others are reported or undecided.
 
     The oldest file may be a snapshot of a version (``base``), and the log entries of the first
     batches may be gone (``purged``).
@@ -535,10 +535,10 @@ def _in_partition(result: list[Observed[Leftover]], partition: int) -> list[Left
 
 
 def _excused(facts: Facts, query: Query, truth: Truth) -> bool:
-    """Whether a restart with the other clock hides a leftover.
+    """Return whether a restart with the other clock hides a leftover.
 
-    Where a batch shows no clock, those around it are believed; a timer that may have been set anew
-    for data is told by the clock of its batch alone.
+    A batch without evidence has the clock of its neighbours. A timer that data may have rearmed
+    is judged only by the clock of its batch.
     """
     last = len(query.kinds)
     versions = {
@@ -555,7 +555,7 @@ def _excused(facts: Facts, query: Query, truth: Truth) -> bool:
 
 
 def _hides_a_switch(facts: Facts, query: Query, row: Leftover) -> bool:
-    """Whether the run of a row goes over a switch before which no batch shows a clock."""
+    """Return whether a run of timeouts spans a switch of the clock without earlier evidence."""
     kind, last, actual = row.timeout_kind, row.clock_version, facts.resolution
     assert last is not None
     assert row.first_expired_version is not None

@@ -1,4 +1,4 @@
-"""Which column families hold several rows in a value."""
+"""Column families with several rows in a value."""
 
 from __future__ import annotations
 

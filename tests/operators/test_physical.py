@@ -1,4 +1,4 @@
-"""The table of physical operators, and what is concluded from it."""
+"""The table of physical operators, and the conclusions from it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from inspector.operators.physical import (
 from inspector.operators.registry import _MODULE_OF
 
 TRANSFORM = "transformWithStateExec"
+TRANSFORMS = (TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec")
+EMITTING = {name for name, row in PHYSICAL.items() if row.emits}
 
 
 def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
@@ -23,21 +25,18 @@ def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
 
 def test_every_operator_with_a_rule_has_physical_properties() -> None:
     assert set(PHYSICAL) == set(_MODULE_OF)
-    for name, operator in PHYSICAL.items():
-        assert operator.name == name
+    assert {operator.name for operator in PHYSICAL.values()} == set(PHYSICAL)
 
 
 def test_operators_that_do_not_pass_the_watermark_on() -> None:
     assert {name for name, row in PHYSICAL.items() if not row.hands_on} == {
         *("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"),
-        # Without its time mode.
-        *(TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec"),
+        *TRANSFORMS,  # without their time mode
     }
 
 
 def test_operators_that_emit_only_with_data() -> None:
-    silent = {name for name, row in PHYSICAL.items() if not row.emits}
-    assert silent == {"dedupe", "dedupeWithinWatermark", "globalLimit"}
+    assert PHYSICAL.keys() - EMITTING == {"dedupe", "dedupeWithinWatermark", "globalLimit"}
 
 
 @pytest.mark.parametrize(
@@ -49,21 +48,22 @@ def test_operators_that_emit_only_with_data() -> None:
         ("unheard-of", False, True, Asks.PERHAPS_ALWAYS),
     ],
 )
+@pytest.mark.parametrize("name", TRANSFORMS)
 def test_transform_with_state_properties_by_time_mode(
-    mode: str, hands_on: bool, emits: bool, asks: Asks
+    name: str, mode: str, hands_on: bool, emits: bool, asks: Asks
 ) -> None:
-    for name in (TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec"):
-        result = in_mode(mode, name)
-        assert (result.hands_on, result.emits, result.asks) == (hands_on, emits, asks)
+    result = in_mode(mode, name)
+    assert (result.hands_on, result.emits, result.asks) == (hands_on, emits, asks)
+
+
+@pytest.mark.parametrize("mode", ["ProcessingTime", "EventTime", "NoTime", "unheard-of"])
+def test_time_mode_changes_no_other_operator(mode: str) -> None:
     assert physical_operator("dedupe", {"timeMode": mode}) == PHYSICAL["dedupe"]
 
 
 def test_operators_that_may_request_batches_without_data() -> None:
     asking = {name for name, row in PHYSICAL.items() if row.asks is Asks.PERHAPS_ALWAYS}
-    assert asking == {
-        *("flatMapGroupsWithState", "applyInPandasWithState", TRANSFORM),
-        *("transformWithStateInPySparkExec", "transformWithStateInPandasExec"),
-    }
+    assert asking == {"flatMapGroupsWithState", "applyInPandasWithState", *TRANSFORMS}
     assert in_mode("ProcessingTime").asks is Asks.PERHAPS_ALWAYS
     assert in_mode("EventTime").asks is not Asks.PERHAPS_ALWAYS
     assert physical_operator("unheard-of").asks is Asks.PERHAPS_ALWAYS
@@ -74,7 +74,7 @@ def test_operators_that_may_request_batches_without_data() -> None:
     [
         ([], True),
         (["dedupe", "dedupeWithinWatermark", "globalLimit"], True),
-        *(([name], False) for name, row in PHYSICAL.items() if row.emits),
+        *(([name], False) for name in sorted(EMITTING)),
         (["dedupe", "symmetricHashJoin"], False),
         (["symmetricHashJoin", "dedupe"], False),
         (["unheard-of"], False),

@@ -49,14 +49,13 @@ def test_timestamp_without_watermark_is_no_event_time() -> None:
 
 
 def test_key_time_becomes_the_rule_without_a_user_rule() -> None:
-    first, second = (
-        ExpiryField(Clock.WATERMARK, RowPart.KEY, (n,), 1000, True, "t") for n in (0, 1)
-    )
+    first = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "t")
+    second = ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "t")
     rule = StoreRule(unknown="not in the checkpoint", source="Spark", key_times=(first, second))
     result = rule.by_key_time((1,))
     assert (result.expiry, result.unknown) == (second, None)
     assert result.source == "Spark; the rows tell which field of the key"
-    for path in (None, (2,)):
-        assert rule.by_key_time(path) is rule
+    assert rule.by_key_time(None) is rule
+    assert rule.by_key_time((2,)) is rule
     store_rule = StoreRule(never="said so", user_supplied=True, key_times=(first,))
     assert store_rule.by_key_time((0,)) is store_rule

@@ -1,4 +1,4 @@
-"""The stores of transformWithState: what each holds, and when its rows should go."""
+"""The stores of transformWithState: the content of each, and the expiry of its rows."""
 
 from __future__ import annotations
 
@@ -170,13 +170,13 @@ def test_variable_in_time_mode_none_never_expires() -> None:
         ("key struct<a: string, b: int>, userKey struct<kk: int>", "--key a=KEY --key b=KEY"),
     ],
 )
-def test_advice_names_copy_command_for_one_grouping_key(key: str, options: str) -> None:
-    for mode in ("NoTime", "EventTime"):
-        schemas = {"x": (parse_ddl(key), PLAIN)}
-        result = rule(OperatorShape(NAMES[0], schemas, {"timeMode": mode}), "x")
-        command = f"inspector copy PATH NEW {options} --by removal --plan"
-        assert result.advice.endswith(f": {command}")
-        assert "inspector top PATH --by oldest" in result.advice
+@pytest.mark.parametrize("mode", ["NoTime", "EventTime"])
+def test_advice_names_copy_command_for_one_grouping_key(key: str, options: str, mode: str) -> None:
+    schemas = {"x": (parse_ddl(key), PLAIN)}
+    result = rule(OperatorShape(NAMES[0], schemas, {"timeMode": mode}), "x")
+    command = f"inspector copy PATH NEW {options} --by removal --plan"
+    assert result.advice.endswith(f": {command}")
+    assert "inspector top PATH --by oldest" in result.advice
 
 
 def test_undeclared_variable_never_expires() -> None:

@@ -1,4 +1,4 @@
-"""Rules that the user gives."""
+"""Rules of the user."""
 
 from __future__ import annotations
 
@@ -60,22 +60,25 @@ def test_never_is_a_valid_operator_rule() -> None:
     assert (result.never is not None, result.expiry, result.unknown) == (True, None, None)
 
 
-def test_event_time_field_replaces_missing_watermark_metadata() -> None:
-    for text in ("key.window", "0=window"):
-        result = applied(UserRules.parse(event_time_fields=[text]))
-        assert result.expiry is not None
-        assert (result.expiry.part, result.expiry.path) == (RowPart.KEY, (1, 1))
-        assert result.doubt  # complete mode is still possible
+@pytest.mark.parametrize("text", ["key.window", "0=window"])
+def test_event_time_field_replaces_missing_watermark_metadata(text: str) -> None:
+    result = applied(UserRules.parse(event_time_fields=[text]))
+    assert result.expiry is not None
+    assert (result.expiry.part, result.expiry.path) == (RowPart.KEY, (1, 1))
+    assert result.doubt  # complete mode is possible
+
+
+def test_event_time_field_of_another_operator_is_ignored() -> None:
     assert applied(UserRules.parse(event_time_fields=["1=window"])) == UNKNOWN
 
 
-def test_time_units_of_fields() -> None:
-    units = {
-        name: field.per_ms
-        for name in ("expires", "expires:us", "seen", "window")
-        if (field := find_field(name, SCHEMAS)) is not None
-    }
-    assert units == {"expires": 1, "expires:us": 1000, "seen": 1000, "window": 1000}
+@pytest.mark.parametrize(
+    ("name", "per_ms"), [("expires", 1), ("expires:us", 1000), ("seen", 1000), ("window", 1000)]
+)
+def test_time_units_of_fields(name: str, per_ms: int) -> None:
+    field = find_field(name, SCHEMAS)
+    assert field is not None
+    assert field.per_ms == per_ms
 
 
 @pytest.mark.parametrize(
