@@ -248,9 +248,9 @@ def copy(  # noqa: PLR0913 - the options of one command
     """Copy a checkpoint: whole, compacted, as of an earlier batch, or without leftovers.
 
     PATH is only read. DEST must not exist, or be empty. The copy holds what a restart needs of the
-    newest committed batch, or of --batch (then add --sink-has-no-batch-ids; the query runs the next
-    batch again), and is read back and compared before it gets its name. With --evict its state is
-    that of the same batch without these rows, or with timers that have run out; of
+    newest committed batch, or of --batch, and is read back and compared before it gets its name.
+    With --batch add --sink-has-no-batch-ids; the query runs the next batch again. With --evict its
+    state is that of the same batch without these rows, or with timers that have run out; of
     transformWithState all state of a key that --key names is left out. With --partitions,
     --provider or --state-format each store of a partition is one new file. No batch is added, so
     that every sink sees the batch ids that it would have seen.
