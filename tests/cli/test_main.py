@@ -166,7 +166,7 @@ NOT_AT_START = {
     *("inspector.analyses.trend", "inspector.render.audit_history"),
     *("inspector.analyses.shared.estimate", "inspector.estimates.price", "inspector.encode"),
 }
-"""What neither a report of a local checkpoint nor its first screen needs."""
+"""Modules that a report of a local checkpoint does not need."""
 
 
 @pytest.mark.parametrize(("command", "maximum"), [("info", 330), ("audit", 635)])
