@@ -164,6 +164,8 @@ NOT_AT_START = {
     ),
     *("inspector.render.page.document", "inspector.cli.fleets", "inspector.cli.export_files"),
     *("inspector.analyses.trend", "inspector.render.audit_history"),
+    *("inspector.serve", "inspector.cli.serve", "inspector.render.page.served"),
+    *("starlette", "uvicorn"),
     *("inspector.analyses.shared.estimate", "inspector.estimates.price", "inspector.encode"),
 }
 """Modules that a report of a local checkpoint does not need."""
