@@ -30,6 +30,7 @@ from tests.fixture_folder import FIXTURES
 from tests.profiles import sampled
 
 LEFT = "trouble_kept_timeouts"
+UNLIMITED = {"pages", "amounts", "total"}  # state variables of the fixtures without a TTL
 RELEASES = ("2.4.8", "3.1.3", "3.5.9", "4.1.4", "4.3.0")
 
 
@@ -188,22 +189,25 @@ def test_named_key_is_evicted_with_both_providers(case: str, tmp_path: Path) -> 
     assert severe(tmp_path / "copy") == []
 
 
-UNDECLARED = {
-    None: {"pages": 31, "amounts": 27, "total": 20},
-    4: {"pages": 25, "amounts": 21, "total": 16, "recent": 9, "visited": 8, "seen": 4},
-    5: {"pages": 25, "amounts": 23, "total": 15, "recent": 6, "visited": 3, "seen": 2},
-}
-
-
-@pytest.mark.parametrize(("batch", "evicted"), [(None, 27), (4, 6), (5, 16)])
-def test_expired_ttl_values_are_evicted(batch: int | None, evicted: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("batch", "evicted", "rows_of_variables"),
+    [
+        (None, 27, {"pages": 31, "amounts": 27, "total": 20}),
+        (4, 6, {"pages": 25, "amounts": 21, "total": 16, "recent": 9, "visited": 8, "seen": 4}),
+        (5, 16, {"pages": 25, "amounts": 23, "total": 15, "recent": 6, "visited": 3, "seen": 2}),
+    ],
+)
+def test_expired_ttl_values_are_evicted(
+    batch: int | None, evicted: int, rows_of_variables: dict[str, int], tmp_path: Path
+) -> None:
     root, dest = checkpoint("rocksdb_tws_undeclared"), tmp_path / "copy"
     report = api.copy(
         str(root), str(dest), Options(batch=batch), evict="leftovers", sink_has_no_batch_ids=True
     )
     assert report.summary["evicted_rows"] == evicted
     stores = Counter(values(api.rows(str(dest)).primary.rows, "store_name"))
-    assert stores.items() >= UNDECLARED[batch].items()
+    assert stores.items() >= rows_of_variables.items()
+    assert {"recent", "visited", "seen"} & set(stores) == {*rows_of_variables} - UNLIMITED
     assert severe(dest) == []
 
 
@@ -666,7 +670,7 @@ for at in itertools.count():
     assert not os.path.exists(dest), at
 print(at)
 """
-"""Copies that die at their first write, at their second, and so on, until one does not."""
+"""Program that ends a copy at its first write, then at its second, until one is complete."""
 
 
 @pytest.mark.full
@@ -729,7 +733,7 @@ for at in range(int(count)):
     if os.path.exists(dest):  # the kill came after it got its name
         assert not api.audit(dest, api.Options(workers=1)).fails
 """
-"""Copies that are killed at random moments, spread over all of the time that one takes."""
+"""Program that kills copies at random moments within the time that a copy takes."""
 
 
 @pytest.mark.full

@@ -41,13 +41,13 @@ TROUBLES = [
     ("skew", "SS307", "info", r"One key has 94 % of the rows of the join's left side"),
     ("unchanged_updates", "SS304", "info", r"100 % of the updates of this store do not change"),
 ]
-"""Trouble -> the finding that is its cause, if it is one, and what the first line says."""
+"""Name of a trouble, the only finding of its audit, its severity, and the first line."""
 
 STEADY = {"future_watermark", "skew", "unchanged_updates"}
-
+"""Troubles whose state does not grow."""
 
 NAMES = [*(trouble[0] for trouble in TROUBLES), "new_keys"]
-"""Troubles whose state does not grow."""
+"""Names of all troubles."""
 
 
 def first_lines(path: Path) -> list[str]:
@@ -166,7 +166,7 @@ def test_growth_by_new_keys_without_a_finding() -> None:
     )
     assert to_do.startswith("Recommended action: If this many keys are unexpected, ")
     assert options.startswith("For details: inspector timeline ")
-    # How many keys come is said once, and of how short a history a rate per hour is made.
+    # The rate of new keys is printed once, with the time span that it is extrapolated from.
     assert second.startswith("The state grows by ~229.7 KiB per hour")
     assert "extrapolated from 80 seconds" in second
 

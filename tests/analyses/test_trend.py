@@ -151,7 +151,7 @@ def test_trend_page_has_charts_of_growth_findings_and_idle_time(tmp_path: Path) 
     ]
     assert (bytes_of.batches, bytes_of.over) == (range(1, 4), ("audit", "audits"))
     assert isinstance(findings, LineChart)
-    # Both stores of a checkpoint have the one of the first audit.
+    # Both stores of the checkpoint have the finding of the first audit.
     assert [sery.values for sery in findings.series] == [[1, 2, 0]]
     assert isinstance(idle, BarChart)
     assert [(bar.label, bar.parts) for bar in idle.bars] == [

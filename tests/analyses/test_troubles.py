@@ -167,7 +167,7 @@ CAUSES: dict[str, str] = {
     "agg_users_come": r"Warning: No grouping column carries a watermark, so no group is ever remov",
     "session_day_merged": r"No session can expire for 23 h .*the gap of session_window is 1 d",
 }
-"""Trouble -> what the first two lines of 80 columns say."""
+"""Trouble -> pattern of the first two lines on 80 columns."""
 
 TWINS = (
     *("agg_no_watermark", "agg_unique_key", "agg_fan_out", "agg_hot_list"),
@@ -201,7 +201,7 @@ TWINS = (
     *("dedup_new_time", "agg_users_come"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
-"""Troubles with a twin of their own; the others have that of another."""
+"""Troubles that have a healthy twin of the same name."""
 
 
 def two_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -406,7 +406,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         r"needs state/0/0/_metadata/schema, which",
     ),
 }
-"""Damage -> the fixture, what is done to a copy of it, and what the first two lines say."""
+"""Damage -> the fixture, the change of its copy, and a pattern of the first two lines."""
 
 
 @pytest.mark.parametrize("name", sampled(tuple(DAMAGES), 6, 3))

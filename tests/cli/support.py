@@ -36,13 +36,13 @@ ELSEWHERE: tuple[str, ...] = (
     "sql",
     "serve",
 )
-"""Commands that need more, or print something else than a report: tested in their own files."""
+"""Commands with other arguments or output, which are tested in their own files."""
 
 COMMANDS = tuple(name for name in commands() if name not in ELSEWHERE)
-"""Commands that take one path and need nothing else; a new one is among them by itself."""
+"""Commands that need only a path; a new command is added automatically."""
 
 OF_STATE = tuple(name for name in COMMANDS if name != "offsets")
-"""Commands of :data:`COMMANDS` about a state version; ``offsets`` is about the logs alone."""
+"""Commands of :data:`COMMANDS` that read a state version; ``offsets`` reads only the logs."""
 
 OUTPUTS = ("table", "json", "ndjson", "csv", "markdown", "html")
 

@@ -142,7 +142,7 @@ def test_package_zip_for_workers_has_no_documentation(
     ids=["number", "numbers", "files", "sources"],
 )
 def test_explain_answers_hostile_texts(text: str, tmp_path: Path) -> None:
-    # In a second or less: what takes the square of the length takes an hour here.
+    # An answer takes a second; in quadratic time it would take an hour.
     message = tmp_path / "message.txt"
     message.write_text(f"STREAM_FAILED {text}")
     outcome = run("explain", message, checkpoint_of("agg_update"))

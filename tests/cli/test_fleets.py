@@ -23,7 +23,7 @@ MANY = [name for name in analyses.names() if analyses.load(name).many]
 
 
 NEEDED = {"simulate": ("--watermark-delay", "1h")}
-"""Options without which a command has nothing to do."""
+"""Options that a command requires."""
 
 
 @pytest.fixture
@@ -296,7 +296,7 @@ def test_second_audit_counts_reports_from_the_cache(fleet: Path, tmp_path: Path)
     options = ("--recursive", fleet, "-o", "json", "--cache", tmp_path / "cache")
     first, second = (run("audit", *options) for _ in range(2))
     assert f"cache: 0 of 3 reports are from {tmp_path / 'cache'}" in first.err
-    # The one that is spoilt is read each time.
+    # The damaged checkpoint is read each time.
     assert f"cache: 2 of 3 reports are from {tmp_path / 'cache'}" in second.err
     assert (first.code, levels(first)) == (second.code, levels(second))
     assert second.json["fleet"] == first.json["fleet"]

@@ -15,7 +15,7 @@ from inspector.cli.partial_files import end_on_signals
 from tests.fixture_folder import REPOSITORY
 
 SIZE = Size(keys=400_000, versions=3, partitions=2)
-"""Of a checkpoint that is read for longer than the test takes."""
+"""Size of a checkpoint that takes longer to read than the test takes."""
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 from tests.fixture_folder import NEWEST
 
 MOST_BYTES = 1536 << 20
-"""Address space of the process, of which its libraries take a half."""
+"""Address space of the process in bytes; the libraries take half of it."""
 
 SECONDS = 600
 

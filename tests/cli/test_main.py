@@ -164,9 +164,11 @@ NOT_AT_START = {
     ),
     *("inspector.render.page.document", "inspector.cli.fleets", "inspector.cli.export_files"),
     *("inspector.analyses.trend", "inspector.render.audit_history"),
+    *("inspector.serve", "inspector.cli.serve", "inspector.render.page.served"),
+    *("starlette", "uvicorn"),
     *("inspector.analyses.shared.estimate", "inspector.estimates.price", "inspector.encode"),
 }
-"""What neither a report of a local checkpoint nor its first screen needs."""
+"""Modules that a report of a local checkpoint does not need."""
 
 
 @pytest.mark.parametrize(("command", "maximum"), [("info", 330), ("audit", 635)])

@@ -49,7 +49,7 @@ def test_progress_is_shown_and_erased(width: int) -> None:
     with show_progress(measure, 0, console):
         while next(done) < 4 or "2.0 MiB of" not in text.getvalue():
             time.sleep(0.01)
-    # What is read twice is not more than all, and the cursor is back.
+    # Bytes that are read twice do not exceed the total, and the cursor is shown again.
     assert "3.0 MiB" not in text.getvalue()
     assert text.getvalue().count("\x1b[?25h") == 1
 

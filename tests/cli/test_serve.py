@@ -1,8 +1,7 @@
-"""``inspector serve``: its URL, its errors, and its imports."""
+"""``inspector serve``: its URL and its errors."""
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import subprocess
@@ -89,22 +88,3 @@ def test_folder_without_checkpoints_is_an_error(tmp_path: Path) -> None:
         outcome = run("serve", tmp_path, "--recursive")
     assert outcome.code == 3
     assert "no checkpoint" in outcome.err
-
-
-@pytest.mark.parametrize("command", ["info", "audit", "rows"])
-def test_other_commands_do_not_import_serve(command: str) -> None:
-    program = (
-        "import json, sys\n"
-        "from inspector.cli.main import run\n"
-        f"sys.argv = ['inspector', {command!r}, {str(checkpoint_of('agg_append'))!r}, '-q']\n"
-        "try: run()\n"
-        "except SystemExit: pass\n"
-        "print(json.dumps(sorted(sys.modules)))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, check=True
-    )
-    imported = json.loads(done.stdout.decode().splitlines()[-1])
-    roots = ("inspector.serve", "inspector.cli.serve", "starlette", "uvicorn", "asyncio")
-    assert [name for name in imported if name.startswith(roots)] == []
-    assert "inspector.render.page.served" not in imported
