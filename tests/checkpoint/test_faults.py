@@ -11,7 +11,7 @@ import pytest
 from inspector.checkpoint.patience import family_of, same_reason, translate_error
 
 
-def with_(**attributes: Any) -> Exception:
+def error_with(**attributes: Any) -> Exception:
     error = RuntimeError("refused by the storage")
     for name, value in attributes.items():
         setattr(error, name, value)
@@ -23,10 +23,10 @@ def with_(**attributes: Any) -> Exception:
     [
         (FileNotFoundError("x"), FileNotFoundError),
         (PermissionError("x"), PermissionError),
-        (with_(status=403), PermissionError),
-        (with_(response={"ResponseMetadata": {"HTTPStatusCode": 401}}), PermissionError),
-        (with_(response=SimpleNamespace(status_code=403)), PermissionError),
-        (with_(status=500, args=("AccessDenied?",)), OSError),
+        (error_with(status=403), PermissionError),
+        (error_with(response={"ResponseMetadata": {"HTTPStatusCode": 401}}), PermissionError),
+        (error_with(response=SimpleNamespace(status_code=403)), PermissionError),
+        (error_with(status=500, args=("AccessDenied?",)), OSError),
         (OSError("An error occurred (ExpiredToken) when calling GetObject"), PermissionError),
         (RuntimeError("Unable to locate credentials"), PermissionError),
         (OSError("AuthenticationFailed: Server failed to authenticate"), PermissionError),

@@ -29,7 +29,7 @@ JOIN_FILES = (
 TEMPORARY = ".1.delta.e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35.TID439.tmp"
 
 
-def make(root: Path, *files: str) -> Path:
+def write_files(root: Path, *files: str) -> Path:
     """Write files of five bytes. A path that ends with a slash is an empty folder."""
     for file in (*files, "metadata", "offsets/0", "commits/0"):
         folder, _, name = file.rpartition("/")
@@ -40,7 +40,7 @@ def make(root: Path, *files: str) -> Path:
 
 
 def layout_of(root: Path, *files: str) -> Layout:
-    return discover(Storage.open(str(make(root, *files))), classify)
+    return discover(Storage.open(str(write_files(root, *files))), classify)
 
 
 def test_layout_of_an_operator(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_layout_of_an_operator(tmp_path: Path) -> None:
 
 
 def test_store_file_path_kind_version_and_size(tmp_path: Path) -> None:
-    storage = Storage.open(str(make(tmp_path, "state/0/0/7.delta")))
+    storage = Storage.open(str(write_files(tmp_path, "state/0/0/7.delta")))
     (store,) = discover(storage, classify).stores
     (file,) = store.of_kind(FileKind.DELTA, FileKind.SNAPSHOT)
     expected = StoreFile(f"{tmp_path}/state/0/0/7.delta", FileKind.DELTA, Version(7), 5)
@@ -128,7 +128,7 @@ def test_layout_selection(tmp_path: Path, selection: Selection, expected: int) -
 def test_a_folder_that_cannot_be_listed_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage = Storage.open(str(make(tmp_path, "state/0/0/1.delta", "state/0/1/1.delta")))
+    storage = Storage.open(str(write_files(tmp_path, "state/0/0/1.delta", "state/0/1/1.delta")))
     listing = local_files.listing
 
     def locked(path: str, relative: str) -> tuple[Entry, ...]:
@@ -151,7 +151,7 @@ def test_layout_of_an_empty_folder_is_refused(tmp_path: Path) -> None:
 
 def test_reading_changes_nothing(tmp_path: Path) -> None:
     files = ["state/0/0/1.delta", "state/0/_metadata/metadata", "state/0/0/_metadata/schema"]
-    root = make(tmp_path, *files, "state/1/0/")
+    root = write_files(tmp_path, *files, "state/1/0/")
 
     before = tree(root)
     storage = Storage.open(str(root))
@@ -172,7 +172,9 @@ METADATA = (
 @pytest.mark.parametrize("with_metadata", [True, False])
 @pytest.mark.parametrize("name", ["backup", "left-keyToNumValues", "copied"])
 def test_folder_next_to_a_store_is_foreign(tmp_path: Path, name: str, with_metadata: bool) -> None:
-    root = make(tmp_path, "state/0/0/1.delta", f"state/0/0/{name}/1.delta", "state/0/1/backup/")
+    root = write_files(
+        tmp_path, "state/0/0/1.delta", f"state/0/0/{name}/1.delta", "state/0/1/backup/"
+    )
     if with_metadata:
         (root / "state/0/_metadata").mkdir()
         (root / "state/0/_metadata/metadata").write_text(METADATA)
@@ -194,7 +196,7 @@ def test_state_files_next_to_join_stores_are_foreign(tmp_path: Path) -> None:
 
 
 def test_metadata_names_unknown_stores(tmp_path: Path) -> None:
-    root = make(tmp_path, "state/0/0/mine/1.delta", "state/0/0/other/1.delta")
+    root = write_files(tmp_path, "state/0/0/mine/1.delta", "state/0/0/other/1.delta")
     (root / "state/0/_metadata").mkdir()
     text = METADATA.replace('"default"', '"mine"')
     (root / "state/0/_metadata/metadata").write_text(text)

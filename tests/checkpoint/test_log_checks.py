@@ -27,7 +27,7 @@ def clocks(*watermarks: tuple[int | None, int | None]) -> dict[BatchId, BatchClo
     }
 
 
-def found(
+def cross_check(
     offsets: Sequence[int], commits: Sequence[int], *watermarks: tuple[int | None, int | None]
 ) -> list[tuple[str, str | None]]:
     problems = cross_checks([*map(BatchId, offsets)], [*map(BatchId, commits)], clocks(*watermarks))
@@ -45,7 +45,7 @@ def found(
     ],
 )
 def test_sound_logs_have_no_problem(offsets: list[int], commits: list[int]) -> None:
-    assert found(offsets, commits) == []
+    assert cross_check(offsets, commits) == []
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_sound_logs_have_no_problem(offsets: list[int], commits: list[int]) -> N
 def test_a_lost_entry_is_named(
     offsets: list[int], commits: list[int], lost: list[tuple[str, str]]
 ) -> None:
-    assert found(offsets, commits) == lost
+    assert cross_check(offsets, commits) == lost
 
 
 def test_contradicting_watermarks_are_named() -> None:
@@ -73,7 +73,7 @@ def test_contradicting_watermarks_are_named() -> None:
 
 
 def test_falling_watermark_without_commit_is_a_contradiction() -> None:
-    assert found([], [], (30, None), (20, None)) == [(CONTRADICTION, "offsets/1")]
+    assert cross_check([], [], (30, None), (20, None)) == [(CONTRADICTION, "offsets/1")]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_alternating_clocks_show_two_queries(
 
 
 def test_unrecorded_watermarks_contradict_nothing() -> None:
-    assert found([], [], (None, 10), (None, None), (5, None), (None, 4)) == []
+    assert cross_check([], [], (None, 10), (None, None), (5, None), (None, 4)) == []
 
 
 def test_nonadjacent_entries_are_not_compared() -> None:
@@ -137,7 +137,7 @@ def test_new_data_is_unknown_after_a_changed_offset_format() -> None:
 
 
 def test_a_gap_of_a_renamed_entry_is_one_problem() -> None:
-    assert found([0, 1, 2**61], [0, 1]) == [(LOST_ENTRY, "offsets/2")]
+    assert cross_check([0, 1, 2**61], [0, 1]) == [(LOST_ENTRY, "offsets/2")]
 
 
 def test_no_lost_commit_without_a_commit_log() -> None:
@@ -148,7 +148,7 @@ def test_no_lost_commit_without_a_commit_log() -> None:
 PARTITIONS, CODEC = "spark.sql.shuffle.partitions", "spark.sql.streaming.codec"
 
 
-def wrong_confs(
+def conf_problems(
     *confs: dict[str, str],
     sources: Sequence[tuple[str, ...]] = (),
     appended: Sequence[int] = (),
@@ -166,31 +166,29 @@ def wrong_confs(
 
 
 def test_changed_conf_is_a_contradiction() -> None:
-    assert wrong_confs({CODEC: "lz4"}, {CODEC: "lz4", PARTITIONS: "2"}, {PARTITIONS: "2"}) == []
-    (wrong_conf,) = wrong_confs({CODEC: "lz4"}, {CODEC: "lz5"})
-    assert wrong_conf.startswith(
-        "offsets/1: got 'lz5' as spark.sql.streaming.codec, offsets/0 says"
-    )
+    assert conf_problems({CODEC: "lz4"}, {CODEC: "lz4", PARTITIONS: "2"}, {PARTITIONS: "2"}) == []
+    (problem,) = conf_problems({CODEC: "lz4"}, {CODEC: "lz5"})
+    assert problem.startswith("offsets/1: got 'lz5' as spark.sql.streaming.codec, offsets/0 says")
 
 
 def test_repartitioning_changes_shuffle_partitions() -> None:
     changed = ({PARTITIONS: "2"}, {PARTITIONS: "4"})
-    assert len(wrong_confs(*changed)) == 1
-    assert wrong_confs(*changed, appended=[1]) == []
-    assert wrong_confs(*changed, control=[1]) == []
+    assert len(conf_problems(*changed)) == 1
+    assert conf_problems(*changed, appended=[1]) == []
+    assert conf_problems(*changed, control=[1]) == []
 
 
 def test_conf_absent_between_two_entries_is_a_contradiction() -> None:
-    (wrong_conf,) = wrong_confs({CODEC: "lz4"}, {}, {CODEC: "lz4"})
-    assert "offsets/1: got no spark.sql.streaming.codec" in wrong_conf
+    (problem,) = conf_problems({CODEC: "lz4"}, {}, {CODEC: "lz4"})
+    assert "offsets/1: got no spark.sql.streaming.codec" in problem
 
 
 def test_changed_number_of_sources_is_a_problem() -> None:
     confs: list[dict[str, str]] = [{}, {}]
-    assert wrong_confs(*confs, sources=[("0", "1"), ("0", "1")]) == []
-    (wrong_conf,) = wrong_confs(*confs, sources=[("0", "1"), ("0",)])
-    assert "offsets/1: got 1 sources, offsets/0 has 2" in wrong_conf
-    assert wrong_confs(*confs, sources=[("a", "b"), ("a",)]) == []  # sources with names may go
+    assert conf_problems(*confs, sources=[("0", "1"), ("0", "1")]) == []
+    (problem,) = conf_problems(*confs, sources=[("0", "1"), ("0",)])
+    assert "offsets/1: got 1 sources, offsets/0 has 2" in problem
+    assert conf_problems(*confs, sources=[("a", "b"), ("a",)]) == []  # sources with names may go
 
 
 @pytest.mark.parametrize(

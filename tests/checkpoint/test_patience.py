@@ -26,7 +26,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     patience.SILENCE.clear()
 
 
-class Answers:
+class ScriptedRequest:
     """A request that returns its answers in order, raises errors and waits for events."""
 
     def __init__(self, *answers: Any) -> None:
@@ -43,7 +43,7 @@ class Answers:
 
 def test_no_retries_while_the_storage_is_down() -> None:
     down = [ConnectionResetError("reset")] * 20
-    call = Answers(*down)
+    call = ScriptedRequest(*down)
     for _ in range(patience.GIVEN_UP):
         with pytest.raises(ConnectionResetError):
             patiently(call, "x", QUICK)
@@ -51,13 +51,13 @@ def test_no_retries_while_the_storage_is_down() -> None:
     with pytest.raises(ConnectionResetError):
         patiently(call, "x", QUICK)
     assert len(call.left) == 19 - 3 * patience.GIVEN_UP
-    assert patiently(Answers(1), "x", QUICK) == 1
-    assert patiently(Answers(ConnectionResetError("reset"), 2), "x", QUICK) == 2
+    assert patiently(ScriptedRequest(1), "x", QUICK) == 1
+    assert patiently(ScriptedRequest(ConnectionResetError("reset"), 2), "x", QUICK) == 2
 
 
 def test_silent_request_times_out_with_a_message(caplog: pytest.LogCaptureFixture) -> None:
     stuck = threading.Event()
-    call = Answers(stuck, stuck)
+    call = ScriptedRequest(stuck, stuck)
     with pytest.raises(TimeoutError, match="no answer within 1 s"):
         patiently(call, "s3a://b/x", Limits(request_seconds=1, attempts=2))
     stuck.set()
@@ -69,7 +69,7 @@ def test_silent_request_times_out_with_a_message(caplog: pytest.LogCaptureFixtur
 def test_silent_object_has_one_deadline_for_all_requests() -> None:
     stuck = threading.Event()
     limits = Limits(request_seconds=2, attempts=3, object_seconds=3)
-    call = Answers(*[stuck] * 9)
+    call = ScriptedRequest(*[stuck] * 9)
     waits: list[float] = []
 
     def no_wait(_futures: Any, seconds: float) -> None:
@@ -85,27 +85,27 @@ def test_silent_object_has_one_deadline_for_all_requests() -> None:
     # For each of the two objects: one attempt of 2 s, and one of the remaining second.
     assert (len(call.left), sum(waits)) == (9 - 4, 6)
     patience.SILENCE.clear()
-    assert patiently(Answers(1), "s3a://b/silent", limits) == 1
+    assert patiently(ScriptedRequest(1), "s3a://b/silent", limits) == 1
 
 
 @pytest.mark.parametrize(
     "error", [TimeoutError(), ConnectionResetError("reset"), OSError("HTTP 503 Slow Down")]
 )
 def test_transient_errors_are_retried(error: Exception) -> None:
-    assert patiently(Answers(error, error, 5), "x", QUICK) == 5
+    assert patiently(ScriptedRequest(error, error, 5), "x", QUICK) == 5
     with pytest.raises(type(error)):
-        patiently(Answers(error, error, error, 5), "x", QUICK)
+        patiently(ScriptedRequest(error, error, error, 5), "x", QUICK)
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError("x"), PermissionError("x"), ValueError("x")])
 def test_permanent_errors_are_not_retried(error: Exception) -> None:
-    call = Answers(error, 5)
+    call = ScriptedRequest(error, 5)
     with pytest.raises(type(error)):
         patiently(call, "x", QUICK)
     assert call.left == [5]
 
 
-class Broken(MemoryFileSystem):  # type: ignore[misc]
+class ResettingStorage(MemoryFileSystem):  # type: ignore[misc]
     """A storage in which every second request fails with a connection reset."""
 
     protocol = "broken"
@@ -116,8 +116,8 @@ class Broken(MemoryFileSystem):  # type: ignore[misc]
         return str(super()._strip_protocol(path.replace("broken://", "memory://")))
 
     def _break(self) -> None:
-        Broken.requests += 1
-        if Broken.requests % 2:
+        ResettingStorage.requests += 1
+        if ResettingStorage.requests % 2:
             raise ConnectionResetError("Connection reset by peer")
 
     def ls(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +133,7 @@ def test_stream_survives_connection_resets(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.ERROR)
-    fsspec.register_implementation("broken", Broken, clobber=True)
+    fsspec.register_implementation("broken", ResettingStorage, clobber=True)
     MemoryFileSystem().pipe_file("/ck/a", b"0123456789")
     storage = Storage.open("broken://ck")
     assert b"".join(storage.stream("a", 3)) == b"0123456789"

@@ -13,7 +13,7 @@ from inspector.providers.registry import classify
 STORE = "left-keyToNumValues"
 
 
-def make(root: Path) -> Path:
+def make_checkpoint(root: Path) -> Path:
     for folder in ("offsets", "commits", "sources/0", f"state/0/1/{STORE}", "state/1/0/_metadata"):
         (root / folder).mkdir(parents=True)
     for file in (
@@ -26,7 +26,7 @@ def make(root: Path) -> Path:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    return make(tmp_path / "ck")
+    return make_checkpoint(tmp_path / "ck")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_relative_path_of_the_root_is_kept(
 
 
 def test_checkpoint_named_state(tmp_path: Path) -> None:
-    root = make(tmp_path / "state" / "0")
+    root = make_checkpoint(tmp_path / "state" / "0")
     assert resolve_root(str(root), None, classify) == (str(root), Selection())
     assert resolve_root(f"{root}/state/1", None, classify) == (str(root), Selection(1))
 
@@ -138,8 +138,8 @@ def test_error_of_a_path_without_checkpoint(tmp_path: Path, path: str, result: s
     (tmp_path / "begun" / "metadata").write_bytes(b"{}")
     for name in "0123456789a":
         (tmp_path / "many" / f"d{name}").mkdir(parents=True)
-    make(tmp_path / "queries" / "one")
-    make(tmp_path / "queries" / "two")
+    make_checkpoint(tmp_path / "queries" / "one")
+    make_checkpoint(tmp_path / "queries" / "two")
     with pytest.raises(NotACheckpointError, match=result) as caught:
         resolve_root(f"{tmp_path}/{path}", None, classify)
     assert caught.value.path == f"{tmp_path}/{path}"

@@ -14,7 +14,7 @@ from inspector.checkpoint.trees import Entry
 from inspector.exceptions import LimitError, NotACheckpointError
 
 
-def make(root: Path) -> Path:
+def make_checkpoint(root: Path) -> Path:
     for folder in ("offsets", "commits", "state/0/0"):
         (root / folder).mkdir(parents=True)
     (root / "metadata").write_bytes(b"{}")
@@ -24,22 +24,22 @@ def make(root: Path) -> Path:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for name in ("a/ck1", "a/ck2", "b/deep/er/ck3", "table/_checkpoints/q", "b/_delta_log/ck"):
-        make(tmp_path / name)
-    make(tmp_path / "a/ck1/state/0/0/inner")
+        make_checkpoint(tmp_path / name)
+    make_checkpoint(tmp_path / "a/ck1/state/0/0/inner")
     (tmp_path / "only_state/state/0").mkdir(parents=True)
     (tmp_path / "state/notes").mkdir(parents=True)
     (tmp_path / "a/file").write_bytes(b"")
     return tmp_path
 
 
-def found(url: str | Path, *, recursive: bool = False) -> list[str]:
+def found_paths(url: str | Path, *, recursive: bool = False) -> list[str]:
     answer = list(search(str(url), recursive=recursive))
     assert [item.error for item in answer] == [None] * len(answer)
     return [item.path for item in answer]
 
 
 def test_recursive_search_finds_checkpoints_and_none_inside_another(tree: Path) -> None:
-    assert found(tree, recursive=True) == [
+    assert found_paths(tree, recursive=True) == [
         f"{tree}/only_state",
         f"{tree}/a/ck1",
         f"{tree}/a/ck2",
@@ -49,7 +49,7 @@ def test_recursive_search_finds_checkpoints_and_none_inside_another(tree: Path) 
 
 
 def test_known_roots_are_not_listed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = found(tree, recursive=True)
+    expected = found_paths(tree, recursive=True)
     listed, real = list[str](), Storage.list
 
     def counted(self: Storage, path: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
@@ -76,28 +76,28 @@ def test_known_roots_are_not_listed(tree: Path, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_search_by_pattern(tree: Path, pattern: str, expected: list[str]) -> None:
-    assert found(f"{tree}/{pattern}") == [f"{tree}/{name}" for name in expected]
+    assert found_paths(f"{tree}/{pattern}") == [f"{tree}/{name}" for name in expected]
 
 
 def test_search_by_pattern_in_a_url(tree: Path) -> None:
-    assert found(f"file://{tree}/a/*") == [f"file://{tree}/a/ck1", f"file://{tree}/a/ck2"]
+    assert found_paths(f"file://{tree}/a/*") == [f"file://{tree}/a/ck1", f"file://{tree}/a/ck2"]
 
 
 def test_search_by_relative_pattern(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree)
-    assert found("a/*1") == ["a/ck1"]
-    assert found("*/ck1") == ["./a/ck1"]
+    assert found_paths("a/*1") == ["a/ck1"]
+    assert found_paths("*/ck1") == ["./a/ck1"]
 
 
 def test_recursive_search_by_pattern(tree: Path) -> None:
-    assert found(f"{tree}/[b]", recursive=True) == [f"{tree}/b/deep/er/ck3"]
+    assert found_paths(f"{tree}/[b]", recursive=True) == [f"{tree}/b/deep/er/ck3"]
 
 
 def test_existing_name_with_brackets_is_no_pattern(tmp_path: Path) -> None:
-    location = make(tmp_path / "ck[1]")
+    location = make_checkpoint(tmp_path / "ck[1]")
     assert not is_pattern(str(location))
     assert is_pattern(str(tmp_path / "ck[2]"))
-    assert found(location, recursive=True) == [str(location)]
+    assert found_paths(location, recursive=True) == [str(location)]
 
 
 def test_search_in_memory_storage() -> None:
@@ -106,21 +106,21 @@ def test_search_in_memory_storage() -> None:
         memory.pipe(f"/search/{name}/metadata", b"{}")
         memory.pipe(f"/search/{name}/offsets/0", b"v1")
     try:
-        assert found("memory://search", recursive=True) == [
+        assert found_paths("memory://search", recursive=True) == [
             "memory://search/ck1",
             "memory://search/x/ck2",
         ]
-        assert found("memory://search/*/ck?") == ["memory://search/x/ck2"]
+        assert found_paths("memory://search/*/ck?") == ["memory://search/x/ck2"]
     finally:
         memory.rm("/search", recursive=True)
 
 
 def test_search_enters_circular_links_once(tree: Path) -> None:
-    expected = found(tree, recursive=True)
+    expected = found_paths(tree, recursive=True)
     (tree / "b/loop").symlink_to(tree)
     (tree / "a/zz").symlink_to(tree / "a/ck1")
     (tree / "b/nowhere").symlink_to(tree / "missing")
-    assert found(tree, recursive=True) == expected
+    assert found_paths(tree, recursive=True) == expected
 
 
 def test_search_ends_at_the_folder_limit(tree: Path) -> None:
@@ -132,7 +132,7 @@ def test_search_ends_at_the_folder_limit(tree: Path) -> None:
 
 def test_search_skips_very_deep_folders(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "DEEPEST", 2)
-    assert f"{tree}/b/deep/er/ck3" not in found(tree, recursive=True)
+    assert f"{tree}/b/deep/er/ck3" not in found_paths(tree, recursive=True)
 
 
 def test_search_continues_after_an_unlistable_folder(

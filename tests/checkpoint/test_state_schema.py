@@ -100,25 +100,25 @@ def test_schema_of_every_format(data: bytes, version: int) -> None:
     assert names(state_schema) == (["user"], ["count", "count"])
 
 
-def test_schema_file_of_spark_4_3_0() -> None:
-    # A global aggregation: no grouping columns, a count and a sum.
-    data = (
-        b'\0\2v2\0\0\0\1\0\x1d{"type":"struct","fields":[]}\0\0\0\1\0\x94'
-        b'{"type":"struct","fields":[{"name":"count","type":"long","nullable":true,"metadata":{}},'
-        b'{"name":"sum","type":"long","nullable":true,"metadata":{}}]}'
-    )
-    assert names(parse_state_schema(data)) == ([], ["count", "sum"])
+AGG_GLOBAL = (  # Spark 4.3.0, an aggregation without grouping columns
+    b'\0\2v2\0\0\0\1\0\x1d{"type":"struct","fields":[]}\0\0\0\1\0\x94'
+    b'{"type":"struct","fields":[{"name":"count","type":"long","nullable":true,"metadata":{}},'
+    b'{"name":"sum","type":"long","nullable":true,"metadata":{}}]}'
+)
+DEDUP = (  # Spark 3.5.9, dropDuplicatesWithinWatermark by user
+    b'\0\2v2\0\0\0\1\0Z{"type":"struct","fields":'
+    b'[{"name":"user","type":"string","nullable":true,"metadata":{}}]}\0\0\0\1\0d'
+    b'{"type":"struct","fields":'
+    b'[{"name":"expiresAtMicros","type":"long","nullable":false,"metadata":{}}]}'
+)
 
 
-def test_schema_file_of_spark_3_5_9() -> None:
-    # dropDuplicatesWithinWatermark by user.
-    data = (
-        b'\0\2v2\0\0\0\1\0Z{"type":"struct","fields":'
-        b'[{"name":"user","type":"string","nullable":true,"metadata":{}}]}\0\0\0\1\0d'
-        b'{"type":"struct","fields":'
-        b'[{"name":"expiresAtMicros","type":"long","nullable":false,"metadata":{}}]}'
-    )
-    assert names(parse_state_schema(data)) == (["user"], ["expiresAtMicros"])
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [(AGG_GLOBAL, ([], ["count", "sum"])), (DEDUP, (["user"], ["expiresAtMicros"]))],
+)
+def test_schema_file_of_spark(data: bytes, expected: tuple[list[str], list[str]]) -> None:
+    assert names(parse_state_schema(data)) == expected
 
 
 def test_column_families_of_a_schema() -> None:

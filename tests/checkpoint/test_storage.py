@@ -37,10 +37,10 @@ def memory() -> Iterator[MemoryFileSystem]:
     system.pseudo_dirs[:] = [""]
 
 
-class Moody(MemoryFileSystem):  # type: ignore[misc]
+class FailingDriver(MemoryFileSystem):  # type: ignore[misc]
     """A driver in which every request fails."""
 
-    protocol = "moody"
+    protocol = "failing"
     failure: Exception = RuntimeError(f"HTTP 403 for key {SECRET}")
 
     def __init__(self, refuse: bool = False, **kwargs: Any) -> None:
@@ -59,9 +59,9 @@ class Moody(MemoryFileSystem):  # type: ignore[misc]
 
 
 @pytest.fixture
-def moody() -> Storage:
-    fsspec.register_implementation("moody", Moody, clobber=True)
-    return Storage.open("moody://box/ck", {"secret": SECRET})
+def failing_storage() -> Storage:
+    fsspec.register_implementation("failing", FailingDriver, clobber=True)
+    return Storage.open("failing://box/ck", {"secret": SECRET})
 
 
 def test_listing_is_sorted_with_size_and_time(tree: Path) -> None:
@@ -175,7 +175,7 @@ def test_list_many_raises_or_collects_errors(tree: Path) -> None:
     assert isinstance(errors["metadata"], NotADirectoryError)
 
 
-def test_exists_and_stat(tree: Path, moody: Storage) -> None:
+def test_exists_and_stat(tree: Path, failing_storage: Storage) -> None:
     storage = Storage.open(str(tree))
     assert storage.exists("state/0")
     assert not storage.exists("state/1")
@@ -184,7 +184,7 @@ def test_exists_and_stat(tree: Path, moody: Storage) -> None:
     assert result is not None
     assert (result.path, result.size, result.is_dir) == ("metadata", 10, False)
     with pytest.raises(OSError, match="HTTP 403"):
-        moody.exists("state")
+        failing_storage.exists("state")
 
 
 def test_read_small_files(tree: Path) -> None:
@@ -254,10 +254,10 @@ def test_stream_of_a_missing_file_is_an_error(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("call", ["list", "read", "stat"])
-def test_driver_error_is_an_oserror_without_secrets(moody: Storage, call: str) -> None:
+def test_driver_error_is_an_oserror_without_secrets(failing_storage: Storage, call: str) -> None:
     with pytest.raises(OSError, match="HTTP 403") as caught:
-        getattr(moody, call)("state")
-    assert str(caught.value) == "moody://box/ck/state: HTTP 403 for key ***"
+        getattr(failing_storage, call)("state")
+    assert str(caught.value) == "failing://box/ck/state: HTTP 403 for key ***"
     assert caught.value.__suppress_context__
 
 
@@ -271,36 +271,41 @@ def test_driver_error_is_an_oserror_without_secrets(moody: Storage, call: str) -
     ],
 )
 def test_driver_error_families_are_kept(
-    moody: Storage, monkeypatch: pytest.MonkeyPatch, failure: Exception, family: type[OSError]
+    failing_storage: Storage,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    family: type[OSError],
 ) -> None:
-    monkeypatch.setattr(Moody, "failure", failure)
+    monkeypatch.setattr(FailingDriver, "failure", failure)
     monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.01)
-    with pytest.raises(family, match=r"^moody://box/ck/state: .+"):
-        moody.list("state")
+    with pytest.raises(family, match=r"^failing://box/ck/state: .+"):
+        failing_storage.list("state")
 
 
-def test_memory_error_is_no_storage_error(moody: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Moody, "failure", MemoryError())
+def test_memory_error_is_no_storage_error(
+    failing_storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FailingDriver, "failure", MemoryError())
     with pytest.raises(MemoryError):
-        moody.list("state")
+        failing_storage.list("state")
 
 
-@pytest.mark.usefixtures("moody")
+@pytest.mark.usefixtures("failing_storage")
 def test_driver_that_refuses_its_options_is_a_storage_error() -> None:
     with pytest.raises(OSError, match="cannot be opened: RuntimeError: HTTP 403") as caught:
-        Storage.open("moody://me:pw@box/ck", {"refuse": "true", "secret": SECRET})
+        Storage.open("failing://me:pw@box/ck", {"refuse": "true", "secret": SECRET})
     assert SECRET not in str(caught.value)
     assert "pw" not in str(caught.value)
 
 
-@pytest.mark.usefixtures("moody")
+@pytest.mark.usefixtures("failing_storage")
 @pytest.mark.parametrize("failure", [ImportError("x"), OSError("Unable to load libjvm")])
 def test_a_driver_that_lacks_its_libraries_is_an_engine_error(
     monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
-    monkeypatch.setattr(Moody, "failure", failure)
-    with pytest.raises(EngineError, match="no driver for moody://"):
-        Storage.open("moody://box/ck", {"refuse": "true"})
+    monkeypatch.setattr(FailingDriver, "failure", failure)
+    with pytest.raises(EngineError, match="no driver for failing://"):
+        Storage.open("failing://box/ck", {"refuse": "true"})
 
 
 def test_missing_driver_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,15 @@ from tests.fixture_folder import NEWEST
 from tests.object_store import serve
 
 
-def found(*names: str) -> dict[str, Any]:
+def recursive_listing(*names: str) -> dict[str, Any]:
     """Return the answer of a driver to a recursive listing of files."""
     return {name: {"name": name, "type": "file", "size": len(name)} for name in names}
 
 
 def test_tree_folders_from_object_names() -> None:
-    tree = tree_of(found("b/ck/state/0/1.delta", "b/ck/metadata", "b/ckx/other"), "b/ck")
+    tree = tree_of(
+        recursive_listing("b/ck/state/0/1.delta", "b/ck/metadata", "b/ckx/other"), "b/ck"
+    )
     assert tree.folders == {
         "": (Entry("metadata", "metadata", False, 13), Entry("state", "state", True, 0)),
         "state": (Entry("0", "state/0", True, 0),),
@@ -32,7 +34,7 @@ def test_tree_folders_from_object_names() -> None:
 @pytest.mark.parametrize("base", ["b/ck", "/b/ck/", "b/ck/"])
 def test_folder_markers_are_folders(base: str) -> None:
     folder = {"name": "b/ck/empty", "type": "directory", "size": 0}
-    tree = tree_of(found("b/ck/", "b/ck/state/") | {"b/ck/empty": folder}, base)
+    tree = tree_of(recursive_listing("b/ck/", "b/ck/state/") | {"b/ck/empty": folder}, base)
     assert tree.folders == {
         "": (Entry("empty", "empty", True, 0), Entry("state", "state", True, 0)),
         "empty": (),
@@ -41,13 +43,13 @@ def test_folder_markers_are_folders(base: str) -> None:
 
 
 def test_tree_of_a_very_deep_name() -> None:
-    assert len(tree_of(found("b/" + "a/" * 3000 + "x"), "b").folders) == 3001
+    assert len(tree_of(recursive_listing("b/" + "a/" * 3000 + "x"), "b").folders) == 3001
 
 
 def test_tree_of_an_empty_listing_and_of_a_file() -> None:
     assert tree_of({}, "b/ck").folders == {"": ()}
     with pytest.raises(NotADirectoryError):
-        tree_of(found("b/ck"), "b/ck")
+        tree_of(recursive_listing("b/ck"), "b/ck")
 
 
 @pytest.mark.parametrize("case", ["agg_update", "join_left_outer"])

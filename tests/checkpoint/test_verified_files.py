@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
     return location
 
 
-def side_of(file: Path) -> Path:
+def checksum_file_of(file: Path) -> Path:
     return file.with_name(hadoop_sums_name(file.name))
 
 
@@ -81,20 +81,20 @@ def test_damaged_small_files_are_not_used(root: Path) -> None:
 
 def test_file_without_checksum_file_is_not_verified(root: Path) -> None:
     for name in FILES:
-        side_of(root / name).unlink()
+        checksum_file_of(root / name).unlink()
     flip(root / "offsets/5", 40)
     assert VerifiedFiles(Storage.open(str(root))).read("offsets/5")
 
 
 @pytest.mark.parametrize("content", [b"", b"crc", b"abcd" * 8])
 def test_invalid_checksum_file_is_ignored(root: Path, content: bytes) -> None:
-    side_of(root / "offsets/5").write_bytes(content)
+    checksum_file_of(root / "offsets/5").write_bytes(content)
     flip(root / "offsets/5", 40)
     assert VerifiedFiles(Storage.open(str(root))).read("offsets/5")
 
 
 def test_truncated_checksum_file_is_an_error(root: Path) -> None:
-    side = side_of(root / "offsets/5")
+    side = checksum_file_of(root / "offsets/5")
     side.write_bytes(side.read_bytes()[:-4])
     with pytest.raises(ChecksumError):
         VerifiedFiles(Storage.open(str(root))).read("offsets/5")

@@ -22,7 +22,7 @@ DAMAGE = {"SS101", "SS105"}
 
 
 @pytest.fixture
-def cut(tmp_path: Path) -> Callable[..., tuple[Path, int]]:
+def shortened(tmp_path: Path) -> Callable[..., tuple[Path, int]]:
     """Return a function that copies a checkpoint and removes the newest versions of operators."""
 
     def made(*missing: tuple[str, int], release: str = "3.5.9") -> tuple[Path, int]:
@@ -45,9 +45,9 @@ def operators_with_rows(root: Path, batch: int) -> set[int]:
 
 @pytest.mark.parametrize("missing", [[("1/*", 3)], [("1/0", 2), ("1/1", 3)], [("1/*", 1)]])
 def test_operator_removed_by_a_restart_is_no_damage(
-    cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]]
+    shortened: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]]
 ) -> None:
-    root, newest = cut(*missing)
+    root, newest = shortened(*missing)
     report = api.audit(str(root))
     assert slugs(report.problems) == [LEFT]
     assert DAMAGE.isdisjoint(finding_ids(report))
@@ -57,15 +57,15 @@ def test_operator_removed_by_a_restart_is_no_damage(
 
 
 def test_one_missing_delta_with_a_missing_partition_is_damage(
-    cut: Callable[..., tuple[Path, int]],
+    shortened: Callable[..., tuple[Path, int]],
 ) -> None:
-    root, _ = cut(("1/*", 1))
+    root, _ = shortened(("1/*", 1))
     shutil.rmtree(root / "state/1/1")
     assert set(finding_ids(api.audit(str(root)))) >= DAMAGE
 
 
-def test_copy_leaves_out_an_ended_operator(cut: Callable[..., tuple[Path, int]]) -> None:
-    root, newest = cut(("1/*", 3))
+def test_copy_leaves_out_an_ended_operator(shortened: Callable[..., tuple[Path, int]]) -> None:
+    root, newest = shortened(("1/*", 3))
     checkpoint = open_checkpoint(str(root))
 
     def names(batch: int) -> set[str]:
@@ -87,16 +87,16 @@ def test_copy_leaves_out_an_ended_operator(cut: Callable[..., tuple[Path, int]])
     ],
 )
 def test_missing_files_of_other_shapes_are_damage(
-    cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]], release: str
+    shortened: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]], release: str
 ) -> None:
-    root, _ = cut(*missing, release=release)
+    root, _ = shortened(*missing, release=release)
     assert set(finding_ids(api.audit(str(root)))) >= DAMAGE
 
 
 def test_release_of_ended_operators_from_the_log(
-    cut: Callable[..., tuple[Path, int]],
+    shortened: Callable[..., tuple[Path, int]],
 ) -> None:
-    root, _ = cut(("1/*", 3), release="4.3.0")
+    root, _ = shortened(("1/*", 3), release="4.3.0")
     for folder in root.glob("state/*/_metadata"):
         shutil.rmtree(folder)
     assert set(finding_ids(api.audit(str(root)))) >= DAMAGE

@@ -42,11 +42,11 @@ def rows_of(table: TablePlan) -> list[Row]:
     return pa.Table.from_batches(batches, table.schema).to_pylist()
 
 
-def in_order(rows: list[Row]) -> list[str]:
+def sorted_texts(rows: list[Row]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-def spoilt(folder: Path, case: str = "agg_append") -> Path:
+def damaged(folder: Path, case: str = "agg_append") -> Path:
     path = copy_of(case, folder)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     return path
@@ -116,7 +116,7 @@ def test_leftover_rows_equal_the_report(case: str) -> None:
     path = str(checkpoint_of(case))
     expected = arrow_table(api.leftovers(path), structs=False).to_pylist()
     result = plan_table(path, "leftovers", None, replace(STRICT, json_keys=True))
-    assert in_order(rows_of(result)) == in_order(expected)
+    assert sorted_texts(rows_of(result)) == sorted_texts(expected)
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "agg_complete"])
@@ -183,7 +183,7 @@ def test_work_items_have_partition_and_weight(table: str) -> None:
 
 
 def test_files_findings_and_problems_tables(tmp_path: Path) -> None:
-    path = spoilt(tmp_path)
+    path = damaged(tmp_path)
     audit = api.audit(str(path))
     findings = rows_of(plan_table(str(path), "findings"))
     assert findings == [values(finding_row(finding)) for finding in audit.findings] != []

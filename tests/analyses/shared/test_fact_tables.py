@@ -61,7 +61,7 @@ def read(tasks: Iterable[FactTableTask]) -> list[Row]:
     return cases.run([task.to_json() for task in tasks], run_fact_table)
 
 
-def in_order(rows: Iterable[Row]) -> list[str]:
+def sorted_texts(rows: Iterable[Row]) -> list[str]:
     return sorted(map(repr, rows))
 
 
@@ -78,8 +78,8 @@ def test_leftovers_by_partition_equal_those_of_all_partitions(release: str, left
     for path in hdfs_cases(release):
         run = Run.start(str(path / "checkpoint"), None)
         facts = run.facts(Request(leftover_limit=0))
-        expected = in_order(leftovers_of(run, facts))
-        assert in_order(read(tasks_of(run, "leftovers", facts.resolution))) == expected, path
+        expected = sorted_texts(leftovers_of(run, facts))
+        assert sorted_texts(read(tasks_of(run, "leftovers", facts.resolution))) == expected, path
         result += len(expected)
     assert result == leftovers
 
@@ -167,22 +167,22 @@ def test_leftover_keys_are_redacted() -> None:
 
 
 @pytest.fixture
-def spoilt(tmp_path: Path) -> Path:
+def damaged(tmp_path: Path) -> Path:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     return path
 
 
 @pytest.mark.parametrize("table", HOME)
-def test_problem_modes_of_fact_tables(spoilt: Path, table: str) -> None:
-    run = Run.start(str(spoilt), None)
+def test_problem_modes_of_fact_tables(damaged: Path, table: str) -> None:
+    run = Run.start(str(damaged), None)
     resolution = run.facts().resolution
     listed = (Problem("gap", "m", "p", store=StoreId(0, "s", 0)),)
     result = with_first(tasks_of(run, table, resolution), listed)
     rows = read(result)
     problems = [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
     assert problems[0]["slug"] == "gap"
-    assert str(spoilt / "state/0/1/5.delta") in {problem["path"] for problem in problems}
+    assert str(damaged / "state/0/1/5.delta") in {problem["path"] for problem in problems}
     dropped = read(replace(task, mode=ProblemMode.DROPMALFORMED) for task in result)
     good = [row for row in rows if row["problem"] is None]
     assert dropped == [{k: v for k, v in row.items() if k != "problem"} for row in good] != []

@@ -18,7 +18,7 @@ from tests.cli.support import checkpoint_of
 from tests.reports import column, columns, rows_of_table
 
 
-def forward(case: str, **options: Any) -> list[dict[str, Any]]:
+def expiring_rows(case: str, **options: Any) -> list[dict[str, Any]]:
     """Return the rows of the table of expiring rows."""
     report = api.timeline(str(checkpoint_of(case)), api.Options(**options))
     return rows_of_table(report, "expiring")
@@ -50,7 +50,7 @@ def test_expiring_rows_equal_removals_of_the_next_batch(
     """The next batch has no new data. It removes part of the interval of its watermark."""
     following = list(api.timeline(str(checkpoint_of(case))).primary.rows)[batch + 1]
     assert (following["watermark_ms"], following["removals"]) == (watermark_ms, removed)
-    expiring = forward(case, batch=batch)
+    expiring = expiring_rows(case, batch=batch)
     assert rows_due(expiring, watermark_ms - Width.SECOND) == at_least
     assert rows_due(expiring, watermark_ms) == at_most
 
@@ -88,20 +88,20 @@ def test_expiring_rows_equal_removals_of_the_next_batch(
 )
 def test_fates_of_rows_and_rows_left(case: str, expected: list[tuple[object, ...]]) -> None:
     names = ("store_name", "fate", "clock", "rows", "rows_left", "row_bytes_left")
-    assert columns(forward(case), *names) == expected
+    assert columns(expiring_rows(case), *names) == expected
 
 
 def test_expired_rows_are_listed_first() -> None:
-    first, *_ = forward("agg_complete")
+    first, *_ = expiring_rows("agg_complete")
     assert (first["fate"], first["clock"]) == ("expired", "watermark")
     assert "complete mode keeps every group" in first["why"]
 
 
 def test_store_without_expiry_rule_has_a_reason() -> None:
-    assert column(forward("fmgws_event_ignore"), "why")[-1] == "no timer is set"
-    (dedup,) = column(forward("dedup_no_watermark"), "why")
+    assert column(expiring_rows("fmgws_event_ignore"), "why")[-1] == "no timer is set"
+    (dedup,) = column(expiring_rows("dedup_no_watermark"), "why")
     assert dedup.startswith("none of the columns of dropDuplicates carries a watermark")
-    count, value, *_ = column(forward("join_left_outer"), "why")
+    count, value, *_ = column(expiring_rows("join_left_outer"), "why")
     assert count == "a counter goes with the last row of its join key"
     assert value.startswith("the time range of the join condition is not in the checkpoint")
 
@@ -111,14 +111,14 @@ def test_store_without_expiry_rule_has_a_reason() -> None:
     [("left=1h", 1_704_070_847_000), ("left=3h", 1_704_070_847_000 + 2 * Width.HOUR)],
 )
 def test_join_retention_option_shifts_expiry(retention: str, first_ms: int) -> None:
-    rows = forward("join_left_outer", join_retention=(retention,))
+    rows = expiring_rows("join_left_outer", join_retention=(retention,))
     values = [row for row in rows if row["store_name"] == "left-keyWithIndexToValue"]
     assert columns(values, "fate", "expires_from_ms", "rows")[0] == ("expires", first_ms, 1)
 
 
 def test_join_with_a_time_in_the_key_expires() -> None:
     names = ("store_name", "fate", "expires_from_ms")
-    assert columns(forward("join_time_key"), *names) == [
+    assert columns(expiring_rows("join_time_key"), *names) == [
         ("left-keyToNumValues", "unknown", None),
         ("left-keyWithIndexToValue", "expires", 1_704_067_230_000),
         ("left-keyWithIndexToValue", "expires", 1_704_067_231_000),
@@ -127,7 +127,7 @@ def test_join_with_a_time_in_the_key_expires() -> None:
         ("right-keyToNumValues", "unknown", None),
         ("right-keyWithIndexToValue", "unknown", None),
     ]
-    assert columns(forward("join_window_key"), *names) == [
+    assert columns(expiring_rows("join_window_key"), *names) == [
         ("left-keyToNumValues", "unknown", None),
         ("left-keyWithIndexToValue", "expires", 1_704_067_240_000),
         ("right-keyToNumValues", "unknown", None),
@@ -136,9 +136,9 @@ def test_join_with_a_time_in_the_key_expires() -> None:
 
 
 def test_timers_follow_the_clock_of_the_timeout_kind() -> None:
-    rows = forward("fmgws_event_ignore", timeout_kind=TimeoutKind.PROCESSING_TIME)
+    rows = expiring_rows("fmgws_event_ignore", timeout_kind=TimeoutKind.PROCESSING_TIME)
     assert set(column(rows, "clock")) == {"processing time"}
-    assert column(forward("fmgws_processing_time"), "clock") == ["processing time"] * 3
+    assert column(expiring_rows("fmgws_processing_time"), "clock") == ["processing time"] * 3
 
 
 @pytest.mark.parametrize(

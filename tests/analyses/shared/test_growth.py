@@ -20,7 +20,7 @@ def growth(path: Path) -> StateGrowth | None:
     return verdict.growth
 
 
-def certain(path: Path) -> StateGrowth:
+def known_growth(path: Path) -> StateGrowth:
     result = growth(path)
     assert result is not None
     return result
@@ -39,7 +39,7 @@ def test_new_and_removed_rows_per_hour_equal_spark_progress(
     case: str, new_rows: int, removed_rows: int, seconds: int
 ) -> None:
     """Spark counts a key that is removed and returns in one batch as removed; it is one change."""
-    result = certain(checkpoint_of(case))
+    result = known_growth(checkpoint_of(case))
     assert result.since_batch == 0
     assert result.new_rows_per_hour == pytest.approx(new_rows / seconds * 3600, rel=0.01)
     assert result.removed_rows_per_hour == pytest.approx(removed_rows / seconds * 3600, rel=0.01)
@@ -54,21 +54,21 @@ def test_growth_of_a_join_sums_its_stores() -> None:
         ("right-keyToNumValues", 2160, 69_120),
         ("right-keyWithIndexToValue", 2160, 138_240),
     ]
-    result = certain(path)
+    result = known_growth(path)
     assert result.growing
     assert (result.rows_per_hour, result.bytes_per_hour) == (25_920, 1_330_560)
 
 
 def test_growth_excludes_timers_and_count_rows() -> None:
     """The stores amounts, pages and total grow from 28 to 63 rows in 70 seconds."""
-    result = certain(checkpoint_of("rocksdb_tws_event"))
+    result = known_growth(checkpoint_of("rocksdb_tws_event"))
     assert result.new_rows_per_hour == pytest.approx(60 / 70 * 3600)
     assert result.removed_rows_per_hour == pytest.approx(25 / 70 * 3600)
 
 
 def test_growth_of_a_steady_state_is_not_positive() -> None:
     path = checkpoint_of("healthy_skew")
-    result = certain(path)
+    result = known_growth(path)
     assert (result.judged, result.growing) == (True, False)
     assert result.bytes_per_hour <= 0
     assert result.rows_per_hour <= 0
@@ -89,7 +89,7 @@ def test_never_removed_keys_are_info_if_the_store_does_not_grow() -> None:
 
 
 def test_growth_skips_versions_that_a_partition_cannot_restore() -> None:
-    result = certain(checkpoint_of("snapshots_cleaned"))
+    result = known_growth(checkpoint_of("snapshots_cleaned"))
     # Batch 10 is the oldest batch in the offset log.
     assert (result.since_batch, result.since_oldest, result.growing) == (10, True, False)
     assert result.removed_rows_per_hour is not None
@@ -100,7 +100,7 @@ def test_growth_of_one_batch_is_none() -> None:
 
 
 def test_growth_of_few_batches_is_not_judged() -> None:
-    result = certain(Path(checkpoint_of("dedup_no_watermark"), "state/0/0/3.delta"))
+    result = known_growth(Path(checkpoint_of("dedup_no_watermark"), "state/0/0/3.delta"))
     assert (result.versions, result.judged, result.growing) == (3, False, False)
 
 
@@ -129,9 +129,9 @@ def test_growth_of_partitions_that_are_summed_early(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = checkpoint_of(case)
-    apart = certain(path)
+    apart = known_growth(path)
     monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
-    assert certain(path) == apart
+    assert known_growth(path) == apart
 
 
 def points(times_ms: range) -> list[Point]:

@@ -49,7 +49,7 @@ def tasks(path: str = AGG) -> list[Task]:
     return plan(checkpoint, checkpoint.newest_version)
 
 
-def of_bytes(size: int, path: str = AGG) -> Task:
+def task_of_bytes(size: int, path: str = AGG) -> Task:
     """Return a task with one file of this size."""
     task = tasks(path)[0]
     (store,) = task.stores
@@ -62,21 +62,21 @@ def test_small_partitions_are_not_split() -> None:
 
 
 def test_large_partition_is_split_for_idle_cores() -> None:
-    large = of_bytes(4 * SPLIT_BYTES)
+    large = task_of_bytes(4 * SPLIT_BYTES)
     assert ranges_for_cores([large], 1) == [1]
     assert ranges_for_cores([large], 4) == [4]
     assert ranges_for_cores([large], 100) == [MOST_FOR_CORES]
     assert ranges_for_cores([large] * 4, 4) == [1] * 4
-    assert ranges_for_cores([large, of_bytes(1)], 2) == [2, 1]
+    assert ranges_for_cores([large, task_of_bytes(1)], 2) == [2, 1]
 
 
 def test_partition_slightly_above_its_share_is_not_split() -> None:
-    first, second = of_bytes(4 * SPLIT_BYTES), of_bytes(4 * SPLIT_BYTES + 1000)
+    first, second = task_of_bytes(4 * SPLIT_BYTES), task_of_bytes(4 * SPLIT_BYTES + 1000)
     assert ranges_for_cores([first, second], 2) == [1, 1]
 
 
 def test_large_partition_is_decoded_ahead_on_an_idle_core() -> None:
-    large = of_bytes(AHEAD_BYTES)
+    large = task_of_bytes(AHEAD_BYTES)
 
     def ahead(sample: list[Task], cores: int) -> list[bool]:
         return [task.decode_ahead for task in with_idle_cores(sample, cores)]
@@ -85,16 +85,18 @@ def test_large_partition_is_decoded_ahead_on_an_idle_core() -> None:
     assert ahead([large], 1) == [False]
     assert ahead([large] * 2, 2) == [False] * 2
     assert ahead([large] * 2, 4) == [True] * 2
-    assert ahead([large, of_bytes(1)], 2) == [True, False]
+    assert ahead([large, task_of_bytes(1)], 2) == [True, False]
     assert ahead(tasks(), 64) == [False] * len(tasks())
 
 
 def test_ranges_on_a_cluster_follow_bytes() -> None:
-    assert ranges_for_cores([of_bytes(CLUSTER_BYTES), of_bytes(3 * CLUSTER_BYTES)], None) == [1, 3]
+    assert ranges_for_cores(
+        [task_of_bytes(CLUSTER_BYTES), task_of_bytes(3 * CLUSTER_BYTES)], None
+    ) == [1, 3]
 
 
 def test_timers_are_not_split_for_cores() -> None:
-    assert ranges_for_cores([of_bytes(4 * SPLIT_BYTES, TIMERS)], 4) == [1]
+    assert ranges_for_cores([task_of_bytes(4 * SPLIT_BYTES, TIMERS)], 4) == [1]
 
 
 def test_ranges_for_memory_follow_sampled_records() -> None:
@@ -113,7 +115,7 @@ def report(path: str, messages: list[str], **options: Any) -> Mapping[str, Any]:
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+def decoded_ahead(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     """Let every file be decoded by a second thread; the mock counts these files."""
     counted = mock.Mock(side_effect=make_ahead)
     monkeypatch.setattr(key_ranges, "SPLIT_BYTES", 1)
@@ -125,12 +127,12 @@ def made(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
 
 
 @pytest.mark.parametrize("cores", [4, 8])
-def test_report_is_equal_on_any_number_of_cores(cores: int, made: mock.Mock) -> None:
+def test_report_is_equal_on_any_number_of_cores(cores: int, decoded_ahead: mock.Mock) -> None:
     """With 4 cores a second thread decodes files; with 8 cores there are ranges too."""
     expected = report(AGG, [], workers=1)
-    assert not made.called
+    assert not decoded_ahead.called
     assert report(AGG, [], workers=cores) == expected
-    assert made.called
+    assert decoded_ahead.called
 
 
 @pytest.mark.parametrize(
@@ -140,15 +142,17 @@ def test_report_is_equal_on_any_number_of_cores(cores: int, made: mock.Mock) -> 
         *("tws_event", "tws_undeclared", "tws_processing_avro", "tws_processing_snapshots"),
     ],
 )
-def test_column_families_are_decoded_ahead(name: str, made: mock.Mock) -> None:
+def test_column_families_are_decoded_ahead(name: str, decoded_ahead: mock.Mock) -> None:
     path = str(NEWEST / f"rocksdb_{name}" / "checkpoint")
     expected = report(path, [], workers=1)
-    assert not made.called
+    assert not decoded_ahead.called
     assert report(path, [], workers=4) == expected
-    assert made.called
+    assert decoded_ahead.called
 
 
-def test_unreadable_file_is_the_same_problem_on_many_cores(made: mock.Mock, tmp_path: Path) -> None:
+def test_unreadable_file_is_the_same_problem_on_many_cores(
+    decoded_ahead: mock.Mock, tmp_path: Path
+) -> None:
     """Each store that shares the file has the problem."""
     shutil.copytree(NEWEST / "rocksdb_join_left_outer_v3" / "checkpoint", tmp_path / "c")
     file = max((tmp_path / "c" / "state" / "0" / "0").glob("5*.changelog"))
@@ -156,10 +160,10 @@ def test_unreadable_file_is_the_same_problem_on_many_cores(made: mock.Mock, tmp_
     expected = report(str(tmp_path / "c"), [], workers=1)
     assert expected["problems"]
     assert report(str(tmp_path / "c"), [], workers=4) == expected
-    assert made.called
+    assert decoded_ahead.called
 
 
-def of_rows(name: str, command: str, messages: list[str], **options: Any) -> Mapping[str, Any]:
+def rows_report(name: str, command: str, messages: list[str], **options: Any) -> Mapping[str, Any]:
     """Return the report of a command about rows; ``history`` is of rows with some value."""
     chosen = api.Options(engine=EngineOptions(LOCAL, notify=messages.append), **options)
     path = str(NEWEST / name / "checkpoint")
@@ -174,7 +178,7 @@ def of_rows(name: str, command: str, messages: list[str], **options: Any) -> Map
     return document
 
 
-def in_passes(messages: list[str]) -> bool:
+def has_passes(messages: list[str]) -> bool:
     """True if a message names the number of passes; other messages are about the kernel."""
     return any("are read in up to" in line for line in messages)
 
@@ -192,30 +196,30 @@ SOME_VALUE = {
 @pytest.mark.parametrize("command", ["rows", "diff", "history"])
 @pytest.mark.parametrize("name", SOME_VALUE)
 def test_rows_are_equal_with_memory_limit_and_second_core(
-    name: str, command: str, made: mock.Mock
+    name: str, command: str, decoded_ahead: mock.Mock
 ) -> None:
     messages: list[str] = []
     with mock.patch.object(os, "cpu_count", return_value=1):
-        expected = of_rows(name, command, messages)
+        expected = rows_report(name, command, messages)
     assert expected["rows"]
-    assert not made.called
+    assert not decoded_ahead.called
     with mock.patch.object(os, "cpu_count", return_value=2):
-        assert of_rows(name, command, messages) == expected
-    assert made.called
-    assert not in_passes(messages)
+        assert rows_report(name, command, messages) == expected
+    assert decoded_ahead.called
+    assert not has_passes(messages)
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
-        assert of_rows(name, command, messages, memory_limit=300 << 20) == expected
-    assert in_passes(messages)
+        assert rows_report(name, command, messages, memory_limit=300 << 20) == expected
+    assert has_passes(messages)
 
 
 def test_rows_of_one_key_need_one_pass() -> None:
     messages: list[str] = []
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
-        result = of_rows(
+        result = rows_report(
             "agg_update", "rows", messages, key="user=user-001", memory_limit=300 << 20
         )
-    assert result == of_rows("agg_update", "rows", messages, key="user=user-001")
-    assert not in_passes(messages)
+    assert result == rows_report("agg_update", "rows", messages, key="user=user-001")
+    assert not has_passes(messages)
 
 
 def test_diff_of_other_partitions_in_passes(tmp_path: Path) -> None:
@@ -229,7 +233,7 @@ def test_diff_of_other_partitions_in_passes(tmp_path: Path) -> None:
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         result = api.diff(str(old), str(new), replace(options, memory_limit=300 << 20)).to_dict()
     assert result == expected
-    assert in_passes(messages)
+    assert has_passes(messages)
 
 
 @pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
@@ -238,10 +242,10 @@ def test_report_is_equal_with_memory_limit(path: str) -> None:
     with mock.patch.object(key_ranges, "KEY_BYTES", 8_000_000):
         result = report(path, messages, memory_limit=300 << 20, workers=1)
     assert result == report(path, [])
-    assert in_passes(messages)
+    assert has_passes(messages)
     messages.clear()
     report(path, messages, memory_limit=1 << 30)
-    assert not in_passes(messages)
+    assert not has_passes(messages)
 
 
 def test_indivisible_partitions_are_read_whole_with_a_message() -> None:

@@ -18,31 +18,31 @@ LEAK = str(checkpoint_of("fmgws_event_ignore"))
 WHOLE = list(api.leftovers(LEAK).primary.rows)
 
 
-def found(**options: Any) -> list[Any]:
+def matching_leftovers(**options: Any) -> list[Any]:
     return list(api.leftovers(LEAK, api.Options(**options)).primary.rows)
 
 
 def test_leftover_by_every_form_of_its_key() -> None:
-    (item,) = found(key="value=once-010")
+    (item,) = matching_leftovers(key="value=once-010")
     assert item in WHOLE
     assert item["key"] == {"value": "once-010"}
-    (hashed,) = found(key="value=once-010", redact=api.Redact.HASH)
-    assert found(key='{"value": "once-010"}') == [item]
-    assert found(key=f"hex:{item['key_hex']}") == [item]
-    assert found(key=item["key_hex"]) == [item]
-    assert found(key=hashed["key"]) == [item]
-    assert found(where=("value=once-010",)) == [item]
+    (hashed,) = matching_leftovers(key="value=once-010", redact=api.Redact.HASH)
+    assert matching_leftovers(key='{"value": "once-010"}') == [item]
+    assert matching_leftovers(key=f"hex:{item['key_hex']}") == [item]
+    assert matching_leftovers(key=item["key_hex"]) == [item]
+    assert matching_leftovers(key=hashed["key"]) == [item]
+    assert matching_leftovers(where=("value=once-010",)) == [item]
 
 
 def test_leftovers_filtered_by_value() -> None:
     """The live row of once-048 has the value 1704067261000; the keys up to once-055 follow."""
     newer = "value.groupState.lastSeenMs>1704067261000"
-    assert column(found(where=(newer,)), "key") == [
+    assert column(matching_leftovers(where=(newer,)), "key") == [
         *({"value": "once-052"}, {"value": "once-053"}, {"value": "once-054"}),
         *({"value": "once-055"}, {"value": "once-049"}, {"value": "once-050"}),
         {"value": "once-051"},
     ]
-    assert column(found(where=(newer, "key.value>once-053")), "key") == [
+    assert column(matching_leftovers(where=(newer, "key.value>once-053")), "key") == [
         *({"value": "once-054"}, {"value": "once-055"}),
     ]
 
@@ -70,11 +70,11 @@ def test_leftovers_table_is_filtered_alike() -> None:
     plan = plan_table(LEAK, "leftovers", options, TableOptions())
     batches = Run.start(plan.run, None).stream(plan.function, [item.spec for item in plan.work])
     rows = pa.Table.from_batches(batches, plan.schema).to_pylist()
-    assert column(rows, "key_hex") == column(found(key="value=once-010"), "key_hex")
+    assert column(rows, "key_hex") == column(matching_leftovers(key="value=once-010"), "key_hex")
     with pytest.raises(api.CheckpointError, match="has no keys"):
         plan_table(LEAK, "versions", api.Options(key="value=a"), TableOptions())
 
 
 def test_unknown_key_field_is_refused() -> None:
     with pytest.raises(api.CheckpointError, match=r"no field 'valuex'; did you mean value\?"):
-        found(key="valuex=a")
+        matching_leftovers(key="valuex=a")

@@ -16,14 +16,14 @@ MB = 1 << 20
 SESSIONS = str(checkpoint_of("rocksdb_session_window"))
 
 
-def kept(**options: Any) -> dict[str, tuple[int | None, int | None]]:
+def memory_by_part(**options: Any) -> dict[str, tuple[int | None, int | None]]:
     """Return the largest number of bytes, and the number of stores, of each part of the memory."""
     table = api.memory(SESSIONS, **options).tables[1]
     return {row["kept"]: (row["most_bytes"], row["stores"]) for row in table.rows}
 
 
 def test_default_rocksdb_memory_per_store() -> None:
-    assert kept() == {
+    assert memory_by_part() == {
         "block cache": (2 * 8 * MB, 2),
         "write buffers": (2 * 2 * 64 * MB, 2),
         "indexes and filters": (None, 2),
@@ -32,7 +32,7 @@ def test_default_rocksdb_memory_per_store() -> None:
 
 def test_rocksdb_confs_set_memory_limits() -> None:
     confs = {"writeBufferSizeMB": "16", f"{PREFIX}maxWriteBufferNumber": "4"}
-    result = kept(rocksdb_confs={**confs, "BLOCKCACHESIZEMB": "1"})
+    result = memory_by_part(rocksdb_confs={**confs, "BLOCKCACHESIZEMB": "1"})
     assert result["block cache"] == (2 * MB, 2)
     assert result["write buffers"] == (2 * 4 * 16 * MB, 2)
 
@@ -40,7 +40,7 @@ def test_rocksdb_confs_set_memory_limits() -> None:
 @pytest.mark.parametrize(("executors", "all_of_them"), [(None, 1), (3, 3)])
 def test_bounded_rocksdb_memory_per_executor(executors: int | None, all_of_them: int) -> None:
     confs = {"boundedMemoryUsage": "true", "maxMemoryUsageMB": "100", "writeBufferCacheRatio": ".3"}
-    assert kept(rocksdb_confs=confs, executors=executors) == {
+    assert memory_by_part(rocksdb_confs=confs, executors=executors) == {
         "all of RocksDB": (100 * all_of_them * MB, None),
         "write buffers": (30 * all_of_them * MB, None),
     }

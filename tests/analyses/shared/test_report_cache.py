@@ -66,7 +66,7 @@ def body(report: Report) -> dict[str, Any]:
     return document
 
 
-def is_kept(report: Report) -> bool:
+def is_cached(report: Report) -> bool:
     notes = [note for note in report.notes if NOTE in note]
     assert len(notes) <= 1
     return bool(notes)
@@ -77,11 +77,11 @@ def is_second_audit_cached(path: str, options: Options) -> bool:
     report = api.audit(path, replace(options, cache=None))
     first, second = api.audit(path, options), api.audit(path, options)
     assert body(first) == body(second) == body(report)
-    assert not is_kept(first)
-    return is_kept(second)
+    assert not is_cached(first)
+    return is_cached(second)
 
 
-def kept_in(folder: Path) -> list[Path]:
+def cached_files(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if path.name != SECRET]
 
 
@@ -116,7 +116,7 @@ def test_gates_apply_to_cached_reports(tmp_path: Path) -> None:
     assert is_second_audit_cached(root, options)
     limit = {"state.bytes": "1"}
     gated = api.audit(root, options, maximum=limit)
-    assert is_kept(gated)
+    assert is_cached(gated)
     assert [gate.passed.value for gate in gated.gates] == ["exceeded"]
     assert body(gated) == body(api.audit(root, maximum=limit))
 
@@ -129,12 +129,12 @@ def test_cached_audit_costs_one_listing(tmp_path: Path) -> None:
     first = dict(requests.kinds)
     assert first["LIST"] == 1
     requests.kinds.clear()
-    assert is_kept(api.audit("objects://agg_update", options))
+    assert is_cached(api.audit("objects://agg_update", options))
     assert dict(requests.kinds) == {"LIST": 1}
     # The listing that shows the change is used by the audit too.
-    another_time(tmp_path / "agg_update")
+    change_time(tmp_path / "agg_update")
     requests.kinds.clear()
-    assert not is_kept(api.audit("objects://agg_update", options))
+    assert not is_cached(api.audit("objects://agg_update", options))
     assert dict(requests.kinds) == first | {"GET": first["GET"] - 1}
 
 
@@ -152,33 +152,33 @@ def test_parts_and_batches_are_cached_separately(tmp_path: Path) -> None:
     assert is_second_audit_cached(str(root / "state" / "0" / "1"), options)
     assert is_second_audit_cached(str(root), replace(options, partition_id=0))
     assert is_second_audit_cached(str(root), replace(options, batch=2))
-    assert is_kept(api.audit(str(root), options))
+    assert is_cached(api.audit(str(root), options))
     # Reports do not depend on the number of workers and on credentials.
-    assert is_kept(api.audit(str(root), replace(options, workers=1, memory_limit=1 << 30)))
+    assert is_cached(api.audit(str(root), replace(options, workers=1, memory_limit=1 << 30)))
     rotated = replace(options, storage_options={"token": "of this hour"})
-    assert is_kept(api.audit(str(root), rotated))
+    assert is_cached(api.audit(str(root), rotated))
 
 
 # --- changed checkpoints ---------------------------------------------------------------------
 
 
-def a_new_batch(root: Path) -> None:
+def add_batch(root: Path) -> None:
     for path in root.glob("state/0/*/10.delta"):
         shutil.copyfile(path, path.with_name("11.delta"))
     for log in ("offsets", "commits"):
         shutil.copyfile(root / log / "9", root / log / "10")
 
 
-def a_purge(root: Path) -> None:
+def remove_version_1(root: Path) -> None:
     for path in root.glob("state/0/*/1.delta"):
         path.unlink()
 
 
-def a_gap(root: Path) -> None:
+def remove_delta(root: Path) -> None:
     (root / "state/0/1/5.delta").unlink()
 
 
-def a_rewrite(root: Path) -> None:
+def rewrite_delta(root: Path) -> None:
     """Write other bytes of the same number, and restore the modification time."""
     path = root / "state/0/0/5.delta"
     before, second = path.stat(), (root / "state/0/0/4.delta").read_bytes()
@@ -186,16 +186,16 @@ def a_rewrite(root: Path) -> None:
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def a_replacement(root: Path) -> None:
+def replace_checkpoint(root: Path) -> None:
     shutil.rmtree(root)
     shutil.copytree(NEWEST / "agg_v1" / "checkpoint", root)
 
 
-def another_time(root: Path) -> None:
+def change_time(root: Path) -> None:
     os.utime(root / "offsets" / "3", (1.5e9, 1.5e9))
 
 
-def other_metadata(root: Path) -> None:
+def change_query_id(root: Path) -> None:
     text = (root / "metadata").read_text()
     (root / "metadata").write_text(text.replace("-", "0", 1))
 
@@ -206,13 +206,21 @@ def assert_audited_again(path: str, root: Path, change: Change) -> None:
     assert is_second_audit_cached(path, options)
     change(root)
     now = api.audit(path, options)
-    assert not is_kept(now)
+    assert not is_cached(now)
     assert body(now) == body(api.audit(path))
 
 
 @pytest.mark.parametrize(
     "change",
-    [a_new_batch, a_purge, a_gap, a_replacement, another_time, other_metadata, a_rewrite],
+    [
+        add_batch,
+        remove_version_1,
+        remove_delta,
+        replace_checkpoint,
+        change_time,
+        change_query_id,
+        rewrite_delta,
+    ],
 )
 def test_changed_checkpoint_is_audited_again(change: Change, tmp_path: Path) -> None:
     root = copy_of("agg_update", tmp_path)
@@ -220,7 +228,8 @@ def test_changed_checkpoint_is_audited_again(change: Change, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "change", [a_new_batch, a_purge, a_gap, a_replacement, another_time, other_metadata]
+    "change",
+    [add_batch, remove_version_1, remove_delta, replace_checkpoint, change_time, change_query_id],
 )
 def test_changed_checkpoint_on_an_object_store_is_audited_again(
     change: Change, tmp_path: Path
@@ -243,19 +252,19 @@ def test_rewritten_file_with_another_etag_is_audited_again(
     monkeypatch.setattr(ObjectStore, "_info_of", with_etag)
     root = copy_of("agg_update", tmp_path)
     serve(tmp_path)
-    assert_audited_again("objects://agg_update", root, a_rewrite)
+    assert_audited_again("objects://agg_update", root, rewrite_delta)
 
 
 def test_cache_key_has_options_and_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(copy_of("agg_update", tmp_path))
     options = Options(cache=str(tmp_path / "cache"))
     assert is_second_audit_cached(root, options)
-    assert not is_kept(api.audit(root, replace(options, thresholds={"heap_bytes": 1})))
-    assert not is_kept(api.audit(root, replace(options, operator_rules=("0=never",))))
-    assert not is_kept(api.audit(root, replace(options, redact=Redact.ALL)))
+    assert not is_cached(api.audit(root, replace(options, thresholds={"heap_bytes": 1})))
+    assert not is_cached(api.audit(root, replace(options, operator_rules=("0=never",))))
+    assert not is_cached(api.audit(root, replace(options, redact=Redact.ALL)))
     monkeypatch.setattr(report_cache, "_tool", lambda: "another")
-    assert not is_kept(api.audit(root, options))
-    assert is_kept(api.audit(root, options))
+    assert not is_cached(api.audit(root, options))
+    assert is_cached(api.audit(root, options))
 
 
 def test_just_changed_checkpoint_is_not_cached(tmp_path: Path) -> None:
@@ -310,7 +319,7 @@ def test_cache_has_no_plain_keys(tmp_path: Path) -> None:
     assert not is_second_audit_cached(root, Options(cache=str(cache), redact=Redact.NONE))
     assert not cache.exists()
     assert is_second_audit_cached(root, Options(cache=str(cache)))
-    (path,) = kept_in(cache)
+    (path,) = cached_files(cache)
     content = zlib.decompress(path.read_bytes()[32:]).decode()
     assert "once-000" not in content
     assert "sha256:" in content
@@ -329,14 +338,14 @@ def test_oldest_cached_reports_are_removed(tmp_path: Path, monkeypatch: pytest.M
     roots = [str(copy_of("agg_update", tmp_path / str(number)).resolve()) for number in range(4)]
     for number, root in enumerate(roots[:3]):
         assert is_second_audit_cached(root, Options(cache=str(cache)))
-        for path in kept_in(cache):
+        for path in cached_files(cache):
             if path.stat().st_mtime > 1e9 + 10:
                 os.utime(path, (1e9 + number, 1e9 + number))
-    sizes = [path.stat().st_size for path in kept_in(cache)]
+    sizes = [path.stat().st_size for path in cached_files(cache)]
     monkeypatch.setattr(cache_files, "MOST_BYTES", sum(sizes) + max(sizes) // 2)
     (cache / "of-somebody-else").write_bytes(bytes(100_000))
     api.audit(roots[3], Options(cache=str(cache)))
-    result = [is_kept(api.audit(root, Options(cache=str(cache)))) for root in reversed(roots)]
+    result = [is_cached(api.audit(root, Options(cache=str(cache)))) for root in reversed(roots)]
     assert result == [True, True, True, False]
     assert (cache / "of-somebody-else").exists()
 
@@ -403,26 +412,26 @@ def test_damaged_cache_file_is_ignored(
     root, cache = str(copy_of("agg_update", tmp_path)), tmp_path / "cache"
     options = Options(cache=str(cache))
     assert is_second_audit_cached(root, options)
-    harm(kept_in(cache)[0] if choice == "report" else cache / SECRET)
+    harm(cached_files(cache)[0] if choice == "report" else cache / SECRET)
     cache_files.cache_files.cache_clear()
     now = api.audit(root, options)
-    assert not is_kept(now)
+    assert not is_cached(now)
     assert body(now) == body(api.audit(root))
     if harm is not folder:
-        assert is_kept(api.audit(root, options))
+        assert is_cached(api.audit(root, options))
 
 
 def test_swapped_cache_file_is_ignored(tmp_path: Path) -> None:
     first, second = str(copy_of("agg_update", tmp_path)), str(copy_of("agg_v1", tmp_path))
     options = Options(cache=str(tmp_path / "cache"))
     assert is_second_audit_cached(first, options)
-    (path,) = kept_in(tmp_path / "cache")
+    (path,) = cached_files(tmp_path / "cache")
     content = path.read_bytes()
     assert is_second_audit_cached(second, options)
-    for item in kept_in(tmp_path / "cache"):
+    for item in cached_files(tmp_path / "cache"):
         item.write_bytes(content)
-    assert is_kept(api.audit(first, options))
-    assert not is_kept(api.audit(second, options))
+    assert is_cached(api.audit(first, options))
+    assert not is_cached(api.audit(second, options))
 
 
 def test_unusable_cache_is_reported(tmp_path: Path) -> None:
@@ -444,7 +453,7 @@ def test_concurrent_cache_writers(tmp_path: Path) -> None:
     expected = body(api.audit(root))
     assert [body(report) for report in reports] == [expected] * 16
     cache_files.cache_files.cache_clear()
-    assert is_kept(api.audit(root, options))
+    assert is_cached(api.audit(root, options))
     assert not list((tmp_path / "cache").glob("*.tmp"))
 
 
@@ -462,7 +471,7 @@ def test_fleet_audits_only_changed_checkpoints(tmp_path: Path) -> None:
         requests.kinds.clear()
         outcomes = list(api.audit_many("objects://all", options, recursive=True))
         assert [outcome.error for outcome in outcomes] == [None] * 5
-        cached = [item.path for item in outcomes if item.result and is_kept(item.result)]
+        cached = [item.path for item in outcomes if item.result and is_cached(item.result)]
         return cached, dict(requests.kinds)
 
     result, first = run()
@@ -473,7 +482,7 @@ def test_fleet_audits_only_changed_checkpoints(tmp_path: Path) -> None:
     # A path with a cached report needs no search: one listing shows whether it has changed.
     assert len(result) == 5
     assert second == {"LIST": 1 + 5 + 5}
-    a_new_batch(tmp_path / "all" / "3" / "agg_update")
+    add_batch(tmp_path / "all" / "3" / "agg_update")
     result, third = run()
     assert sorted(result) == [
         "objects://all/0/agg_update",
@@ -554,7 +563,7 @@ class History:
         }
 
     def _of_cache(self, number: int) -> dict[str, Callable[[], object]]:
-        remaining = sorted(kept_in(self.cache)) if self.cache.exists() else []
+        remaining = sorted(cached_files(self.cache)) if self.cache.exists() else []
         middle = self.cache / f"{'0' * 64}.kept.{'0' * 32}.tmp"
         return {
             "cut": lambda: harm_all(cut, remaining[: 1 + number % 3]),
@@ -586,7 +595,7 @@ class History:
         for _ in range(2):
             report = api.audit(str(self.root), self.options)
             assert body(report) == complete
-            self.kept += is_kept(report)
+            self.kept += is_cached(report)
 
 
 def follow(steps: list[tuple[str, int, bool]], folder: Path) -> History:

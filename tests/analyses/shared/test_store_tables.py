@@ -75,7 +75,7 @@ def test_unknown_where_field_is_refused() -> None:
         store_tables(GROUPS, Options(where=("user=a",)))
 
 
-def spoilt(folder: Path) -> Path:
+def damaged(folder: Path) -> Path:
     """Return a checkpoint with an unreadable delta in partition 1 and a missing one in 0."""
     root = copy_of("join_left_outer", folder)
     (root / "state/0/1/left-keyToNumValues/3.delta").write_bytes(b"junk")
@@ -84,7 +84,7 @@ def spoilt(folder: Path) -> Path:
 
 
 def test_permissive_mode_reports_problems_with_rows(tmp_path: Path) -> None:
-    root = spoilt(tmp_path)
+    root = damaged(tmp_path)
     before = tree(root)
     tables = store_tables(str(root), changes=True)
     assert [slugs(table.problems) for table in tables] == [MISSING, [], [], []]
@@ -98,7 +98,7 @@ def test_permissive_mode_reports_problems_with_rows(tmp_path: Path) -> None:
 
 def test_failfast_mode_ends_at_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InspectorError, match="mode 'dropmalformed'"):
-        store_tables(str(spoilt(tmp_path)), None, TableOptions(mode=ProblemMode.FAILFAST))
+        store_tables(str(damaged(tmp_path)), None, TableOptions(mode=ProblemMode.FAILFAST))
 
 
 def test_failfast_mode_ends_at_an_unreadable_file(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_failfast_mode_ends_at_an_unreadable_file(tmp_path: Path) -> None:
 
 
 def test_dropmalformed_mode_reports_no_problems(tmp_path: Path) -> None:
-    root = spoilt(tmp_path)
+    root = damaged(tmp_path)
     silent = TableOptions(mode=ProblemMode.DROPMALFORMED)
     tables = store_tables(str(root), None, silent, changes=True)
     permissive = store_tables(str(root), changes=True)
