@@ -163,7 +163,7 @@ def test_record_bytes_limit_has_an_offset() -> None:
 
 @pytest.mark.parametrize(("size", "remaining"), [(12, 8), (15, 8), (16, 16), (4, 0), (0, 0)])
 def test_values_are_truncated_to_whole_words(size: int, remaining: int) -> None:
-    """Before 2.3 a value could have 4 bytes too many."""
+    """Before Spark 2.3 a value could have 4 extra bytes."""
     raw = encode.records([(b"k" * 5, b"v" * size), (b"k", None)])
     assert read(raw) == [(b"k" * 5, b"v" * remaining), (b"k", None)]
 

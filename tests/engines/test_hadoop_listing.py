@@ -1,4 +1,4 @@
-"""Listings that Spark made, written as folders; without any Spark."""
+"""Listings of Spark, written as folders. These tests need no Spark."""
 
 from __future__ import annotations
 

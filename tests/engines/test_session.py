@@ -1,4 +1,4 @@
-"""Sessions are checked before any work: each thing that may be missing has its own words."""
+"""Checks before a session starts, its confs, its cleanup, and messages of its errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 
 
 class FakeBuilder:
-    """Notes what a session is built with, and fails if it is told to."""
+    """A builder that notes its settings, and raises its error if it has one."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -59,7 +59,7 @@ class FakeBuilder:
 
 
 class FakeSession:
-    """Only that it was stopped is known of it."""
+    """A session that counts its stops."""
 
     stopped = 0
 
@@ -69,7 +69,7 @@ class FakeSession:
 
 @pytest.fixture
 def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBuilder]:
-    """No Spark is started; Java is there, and somebody listens wherever it is asked."""
+    """A builder that starts no Spark. Java exists, and every address accepts connections."""
     builder, logged = FakeBuilder(), list(logging.getLogger().filters)
     monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=builder))
     monkeypatch.setattr(sessions, "provide_java", lambda: None)
@@ -136,7 +136,7 @@ def test_missing_pandas_is_refused_with_advice(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def closed() -> int:
-    """A port of the loopback at which nobody listens."""
+    """A loopback port without a listener."""
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
         port: int = own.getsockname()[1]
@@ -313,7 +313,7 @@ COLUMNS = pa.schema({"number": pa.int32()}).append(pa.field("data", pa.binary())
 
 
 def frame_of(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """What a session is asked to make a DataFrame of."""
+    """Return the arguments of a session's ``createDataFrame``."""
     session = mock.Mock()
     sessions.to_frame(session, rows, COLUMNS)
     args: tuple[Any, ...] = session.createDataFrame.call_args.args
@@ -467,7 +467,7 @@ def test_workers_are_owned_except_on_connect_servers(
 
 
 def message(error: Exception, conf: Mapping[str, str] | None = None) -> str:
-    """The message about a session that was started with some confs."""
+    """Return the message of an error in a session with some confs."""
     session: Any = FakeSession()
     register(session, SessionScope(confs=conf or {}))
     return sessions.message_of(error, session)

@@ -317,7 +317,7 @@ def test_rearmed_pandas_timer_is_judged_by_the_last_batch() -> None:
 
 
 def test_rearmed_pandas_timer_is_undecided_after_a_missing_log_entry() -> None:
-    """Then the timer is ignored. Scala clears expired timers, so a live timer was rearmed."""
+    """A pandas timer may be ignored. Scala clears expired timers, so a live one was rearmed."""
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
     clocks = [clock(1), clock(2, 20, data=False)]
     assert classes(judge(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}

@@ -1,4 +1,4 @@
-"""The table of keys: one list of cases over both kernels."""
+"""The table of keys, by both kernels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Applied(NamedTuple):
 
 
 Put = tuple[int, int, int, int]
-"""Id, value size (negative: a removal), hash and clock."""
+"""Id, value size (negative for a removal), hash and clock."""
 
 
 def apply(  # noqa: PLR0913 - what a version is
