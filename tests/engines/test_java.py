@@ -30,7 +30,7 @@ def program(path: Path, text: str) -> Path:
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The only folder of ``PATH``, without Java. JAVA_HOME is not set."""
-    monkeypatch.setenv("JAVA_HOME", "")  # what the test sets goes with it
+    monkeypatch.setenv("JAVA_HOME", "")  # restored after the test
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path / "tools"))
     (tmp_path / "tools").mkdir()

@@ -38,7 +38,7 @@ class FakeBuilder:
         self.error = error
         self.calls: dict[str, str] = {}
         self.python: str | None = None
-        self.sessions: list[FakeSession] = []  # PySpark too holds those that are not stopped
+        self.sessions: list[FakeSession] = []  # PySpark too keeps running sessions
 
     def master(self, url: str) -> FakeBuilder:
         return self.config("master", url)
@@ -342,7 +342,7 @@ def test_later_errors_hide_confs_of_all_sessions() -> None:
     conf = {"spark.hadoop.fs.s3a.secret.key": "pa55word", "spark.x": "plain"}
     session = sessions.start(None, conf)
     assert sessions.message_of(RuntimeError("pa55word is not plain"), session) == "*** is not plain"
-    # What was a secret once stays one: a log of another session may repeat it.
+    # A secret stays hidden, because a log of another session may repeat it.
     another = sessions.start(None, {})
     assert sessions.message_of(RuntimeError("pa55word"), another) == "***"
 

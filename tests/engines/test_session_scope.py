@@ -147,7 +147,7 @@ def test_conf_is_restored_after_a_failure(before: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("before", [{}, {"spark.x": "before"}])
 def test_overlapping_conf_blocks_restore_the_first_value(before: dict[str, str]) -> None:
-    # As two threads do it: the first that begins is the first that ends.
+    # The first block that begins ends first, as in two threads.
     confs, scope = Confs(before), SessionScope()
     first, second = (scope.conf(confs, "spark.x", "now") for _ in range(2))
     first.__enter__()

@@ -388,7 +388,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
 
     os.chdir(folder)  # workers import from where they are started
     with suppress(ImportError):
-        # What is imported for PySpark 3.5 on the way; its import adds a filter of warnings.
+        # PySpark 3.5 imports this package, which adds a filter of warnings.
         import_module("pkg_resources")
     result = []
     before = process_settings()

@@ -48,7 +48,7 @@ def last_calls(
     return follow(steps, clocks, premises).calls[len(steps)]
 
 
-def against(
+def contradicted(
     steps: Sequence[Step], *clocks: BatchClock, premises: TimerPremises = PANDAS
 ) -> set[TimeoutKind]:
     return set(last_calls(steps, *clocks, premises=premises).against)
@@ -138,7 +138,7 @@ def test_timer_not_due_by_any_clock_was_changed_by_data() -> None:
     # One of the clocks is enough.
     assert last_calls(steps, clock(1), clock(2, 20, now=2001, data=False)).sure_from == 0
     assert last_calls(steps, clock(1), clock(2, 2001, now=20, data=False)).sure_from == 0
-    # And so is one that is not known.
+    # An unknown clock is enough too.
     assert last_calls(steps, clock(1), clock(2, None, now=20, data=False)).sure_from == 0
 
 
@@ -170,13 +170,13 @@ def test_put_of_the_same_value_between_snapshots_is_unseen(data: bool | None, un
     assert may_rewrite(Step([put(A, NO_TIMER)], ordered=False)) is unseen
     assert may_rewrite(Step([], ordered=False)) is unseen
     assert not may_rewrite(Step([put(A, NO_TIMER)]))
-    assert may_rewrite(Step([put(E, 99)], ordered=False))  # data, whatever the log entry has
+    assert may_rewrite(Step([put(E, 99)], ordered=False))  # a record made by data
 
 
 def test_key_descent_before_a_data_record_is_not_a_timeout() -> None:
     steps = [FOUR, Step([put(D, 99), put(B, 99), put(E, 99), put(A, 99)])]
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == NO_RECORD
-    # Of the record itself, too.
+    # A data record that is itself below the previous key proves nothing either.
     assert (
         last_calls(
             [FOUR, Step([put(E, 99), put(cases.user("aa"), 99)])], clock(1), clock(2, 20)
@@ -196,7 +196,7 @@ def test_batch_without_log_entry_has_only_the_key_descent() -> None:
     assert last_calls(ascends, clock(1)).sure_from == NO_RECORD
     result = last_calls(descends, clock(1))
     assert (result.sure_from, result.against) == (1, NEITHER)
-    # Any timer may have run out, but a key without one was called for data.
+    # Any timer may have expired, but a key without a timer was called for data.
     assert result.last_data == {EVENT: -1, PROCESSING: -1}
     fresh = last_calls([FOUR, Step([put(A, 99), put(E, 99)])], clock(1))
     assert fresh.last_data == {EVENT: 1, PROCESSING: 1}
@@ -215,7 +215,7 @@ def test_last_data_is_the_last_record_made_for_data() -> None:
     first = Step([put(A, 10), put(B, 1500), put(C, 10), put(D, 5000)])
     second = puts(9000, A, B, C)
     result = last_calls([first, Step(second)], clock(1), clock(2, 20, now=2000))
-    # By the watermark B had not run out.
+    # By event time, the timer of B had not expired.
     assert result.last_data == {EVENT: 1, PROCESSING: -1}
     result = last_calls([first, Step([*second, put(D, 9000)])], clock(1), clock(2, 20, now=2000))
     assert result.last_data == {EVENT: 3, PROCESSING: 3}
@@ -237,9 +237,9 @@ def test_last_data_is_the_last_record_made_for_data() -> None:
 def test_timer_set_before_the_watermark_contradicts_event_time(
     timer: int, expected: set[TimeoutKind]
 ) -> None:
-    assert against([Step([put(A, timer)])], clock(1, 50, now=10)) == expected
+    assert contradicted([Step([put(A, timer)])], clock(1, 50, now=10)) == expected
     # An operator whose watermark lags takes what the query's would refuse.
-    assert against([Step([put(A, timer)])], clock(1, 50, now=10), premises=LAGS) == set()
+    assert contradicted([Step([put(A, timer)])], clock(1, 50, now=10), premises=LAGS) == set()
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_timer_set_before_the_watermark_contradicts_event_time(
 def test_timer_set_before_batch_time_contradicts_processing_time(
     timer: int, expected: set[TimeoutKind], premises: TimerPremises
 ) -> None:
-    result = against([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
+    result = contradicted([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
     assert result == expected
 
 
@@ -260,35 +260,35 @@ def test_fired_timer_contradicts_a_clock_that_had_not_reached_it(
 ) -> None:
     steps = [Step([put(A, 2500)]), Step(answer)]
     quiet = clock(2, 100, now=3000, data=False)
-    assert against(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
+    assert contradicted(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
     quiet = clock(2, 2500, now=3000, data=False)
-    assert against(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
+    assert contradicted(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
     quiet = clock(2, 2501, now=2500, data=False)
-    assert against(steps, clock(1, 50, now=1000), quiet, premises=premises) == {PROCESSING}
+    assert contradicted(steps, clock(1, 50, now=1000), quiet, premises=premises) == {PROCESSING}
     busy = clock(2, 100, now=3000, data=None)
-    assert against(steps, clock(1, 50, now=1000), busy, premises=premises) == set()
-    # Neither clock had reached it: it was called for data, and shows nothing.
+    assert contradicted(steps, clock(1, 50, now=1000), busy, premises=premises) == set()
+    # Neither clock had reached the timer, so data made the record.
     early = clock(2, 100, now=2500, data=False)
-    assert against(steps, clock(1, 50, now=1000), early, premises=premises) == set()
+    assert contradicted(steps, clock(1, 50, now=1000), early, premises=premises) == set()
 
 
 def test_removals_after_the_key_descent_contradict_a_clock() -> None:
     first = Step([put(A, 10), put(B, 1500), put(D, 10)])
     steps = [first, Step([(A, None), (D, None), (B, None)])]
-    assert against(steps, clock(1), clock(2, 20, now=2000)) == {EVENT}
+    assert contradicted(steps, clock(1), clock(2, 20, now=2000)) == {EVENT}
     steps = [first, Step([(A, None), (B, None), (D, None)])]
-    assert against(steps, clock(1), clock(2, 20, now=2000)) == set()
+    assert contradicted(steps, clock(1), clock(2, 20, now=2000)) == set()
 
 
 def test_evidence_against_both_clocks() -> None:
-    assert against([Step([put(A, 10)])], clock(1, 50, now=1000)) == BOTH
+    assert contradicted([Step([put(A, 10)])], clock(1, 50, now=1000)) == BOTH
 
 
 def test_unknown_clocks_are_not_contradicted() -> None:
     steps = [Step([put(A, 10)])]
-    assert against(steps, clock(1, None, now=1000)) == {PROCESSING}
-    assert against(steps, BatchClock(BatchId(0), None, 50)) == {EVENT}
-    assert against(steps) == set()
+    assert contradicted(steps, clock(1, None, now=1000)) == {PROCESSING}
+    assert contradicted(steps, BatchClock(BatchId(0), None, 50)) == {EVENT}
+    assert contradicted(steps) == set()
 
 
 def test_evidence_is_separate_for_each_batch() -> None:

@@ -100,7 +100,7 @@ def test_duplicate_sequence_number_is_refused(kernel: Kernel) -> None:
         kernel, [[(b"a", 1, PUT), (b"b", 1, PUT)], [(b"b", 1, MERGE)]], []
     )
     assert (status, result) == (BAD_ORDER, [[0]])
-    assert state[1] == 1  # the one with the lower type comes second
+    assert state[1] == 1  # the entry with the lower type is second
 
 
 def test_table_live_stops_when_the_room_is_full(kernel: Kernel) -> None:
