@@ -81,7 +81,7 @@ def test_version_facts_are_the_sum_over_partitions(
 
 
 def test_two_versions_bytes_count_shared_rows_once() -> None:
-    remaining, put_over, gone, fresh = (bytes([n]) * 8 for n in range(4))
+    remaining, put_over, gone, fresh = KEYS[:4]
     _, _, facts = replay(
         [
             Step([(remaining, b"v" * 16), (put_over, b"v" * 16), (gone, b"v" * 16)]),
