@@ -43,17 +43,17 @@ def stored(array: Any, data_type: DataType) -> list[Any]:
         fields = [stored(array.field(i), f.data_type) for i, f in enumerate(data_type.fields)]
         values = list(zip(*fields, strict=True)) if fields else [()] * len(array)
     elif isinstance(data_type, ArrayType):
-        values = _lists(array, stored(array.values, data_type.element))
+        values = lists(array, stored(array.values, data_type.element))
     elif isinstance(data_type, MapType):
         keys, items = stored(array.keys, data_type.key), stored(array.items, data_type.value)
-        values = _lists(array, list(zip(keys, items, strict=True)))
+        values = lists(array, list(zip(keys, items, strict=True)))
     else:
         values = stored_atomic(array)
     valid = array.is_valid().to_pylist()
     return [value if there else None for value, there in zip(values, valid, strict=True)]
 
 
-def _lists(array: Any, values: list[Any]) -> list[list[Any]]:
+def lists(array: Any, values: list[Any]) -> list[list[Any]]:
     """Return the lists of a list or map array, from the values of all its lists."""
     return [values[a:b] for a, b in pairwise(array.offsets.to_pylist())]
 

@@ -27,7 +27,7 @@ KINDS = (*_INTEGERS, "boolean", "float", "double", "binary", "void")
 
 
 def number(value: int) -> bytes:
-    """A zigzag varint."""
+    """Return a zigzag varint."""
     remainder = value << 1 ^ value >> 63
     result = bytearray()
     while remainder > 0x7F:
@@ -37,7 +37,7 @@ def number(value: int) -> bytes:
 
 
 def record(schema: StructType, values: Sequence[Any]) -> bytes:
-    """One row."""
+    """Return one row as Avro."""
     return b"".join(
         _union(field.data_type, value) for field, value in zip(schema.fields, values, strict=True)
     )
@@ -122,5 +122,5 @@ schemas = st.lists(_typed, min_size=1, max_size=5).map(_struct)
 
 
 def wider(schema: StructType) -> StructType:
-    """The schema with a field more in front."""
+    """Return the schema with one more field at the front."""
     return replace(schema, fields=(StructField("new", StringType()), *schema.fields))

@@ -23,8 +23,8 @@ from tests.rocks import struct_of
 
 
 @given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
-def test_avro_record_decodes_to_unsafe_row(found: tuple[StructType, Any]) -> None:
-    schema, values = found
+def test_avro_record_decodes_to_unsafe_row(drawn: tuple[StructType, Any]) -> None:
+    schema, values = drawn
     data = record(schema, values)
     assert AvroRows(schema).unsafe_row(data) == encode.row(schema, values)
     assert_prefixes_refused(AvroRows(schema).unsafe_row, data, DecodeError)
@@ -38,9 +38,9 @@ def test_any_bytes_give_a_row_or_decode_error(typed: tuple[StructType, Any], dat
 
 @given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
 def test_added_field_is_null_and_removed_field_is_skipped(
-    found: tuple[StructType, Any],
+    drawn: tuple[StructType, Any],
 ) -> None:
-    schema, values = found
+    schema, values = drawn
     options = wider(schema)
     assert AvroRows(options, schema).unsafe_row(record(schema, values)) == encode.row(
         options, (None, *values)

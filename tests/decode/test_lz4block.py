@@ -83,7 +83,7 @@ def test_headers_that_lz4_java_refuses(header: tuple[int, int, int, int], messag
 
 
 def test_block_shorter_than_its_header_claims() -> None:
-    """What pyarrow leaves out of the buffer stays as it was; the checksum notices."""
+    """Pyarrow leaves the rest of the buffer unchanged. The checksum then differs."""
     payload = BLOCK[21:]
     header = encode.lz4_header(0x25, len(payload), len(RAW) + 500, 0x1234567)
     with pytest.raises(FrameError, match="checksum"):

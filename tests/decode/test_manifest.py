@@ -98,7 +98,7 @@ def test_key_ranges_of_tables_overlap_only_below_level_0(
 
 
 def test_versions_of_one_key_in_two_tables_do_not_overlap() -> None:
-    """Internal keys are compared: the newer version of a key comes before the older one."""
+    """Internal keys are compared. A newer version of a key sorts before an older one."""
     newer, older = table_edit(8, 5, level=1), table_edit(9, 5, level=1)
     key = varint(9) + b"k"
     newer = newer.replace(key + bytes(8), key + struct.pack("<Q", 2 << 8 | 1))
@@ -152,7 +152,7 @@ TABLE = table_edit(8, 5)
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_contradictory_edits_are_refused(edits: list[bytes], message: str) -> None:
-    """Each was opened by RocksDB 8.3.2 and 9.8.4, with the same result."""
+    """RocksDB 8.3.2 and 9.8.4 refused each of these manifests."""
     with pytest.raises(RecordError, match=message):
         read_manifest(manifest([numbers_edit(), TABLE, *edits]))
 

@@ -27,7 +27,7 @@ from inspector.exceptions import (
 from inspector.kernel.loader import load
 from inspector.model import LIMITS, Limits
 from tests import encode
-from tests.decode.spans import flip, pieces
+from tests.decode.spans import flip, parts_of, pieces
 from tests.encode import Record
 
 ENTRIES: list[Record] = [(b"key-0001", b"v" * 16), (b"gone", None), (b"", b""), (b"k", b"w" * 8)]
@@ -40,18 +40,12 @@ def entries(actual: Iterable[RecordBlock]) -> list[Record]:
     for block in actual:
         assert block.first_record == len(result)
         assert block.count > 0
-        spans = zip(
-            block.key_offset.tolist(),
-            block.key_length.tolist(),
-            block.value_offset.tolist(),
-            block.value_length.tolist(),
-            strict=True,
-        )
-        for key, key_size, value, value_size in spans:
-            stored = None if value_size < 0 else bytes(block.buffer[value : value + value_size])
-            result.append((bytes(block.buffer[key : key + key_size]), stored))
-        values = [value for _, value in result[block.first_record :]]
+        keys = parts_of(block.buffer, block.key_offset, block.key_length)
+        parts = parts_of(block.buffer, block.value_offset, block.value_length)
+        sizes = block.value_length.tolist()
+        values = [None if n < 0 else part for part, n in zip(parts, sizes, strict=True)]
         assert block.puts_only == (None not in values)
+        result += zip(keys, values, strict=True)
     return result
 
 
@@ -163,7 +157,7 @@ def test_record_bytes_limit_has_an_offset() -> None:
 
 @pytest.mark.parametrize(("size", "remaining"), [(12, 8), (15, 8), (16, 16), (4, 0), (0, 0)])
 def test_values_are_truncated_to_whole_words(size: int, remaining: int) -> None:
-    """Before 2.3 a value could have 4 bytes too many."""
+    """Before Spark 2.3 a value could have 4 extra bytes."""
     raw = encode.records([(b"k" * 5, b"v" * size), (b"k", None)])
     assert read(raw) == [(b"k" * 5, b"v" * remaining), (b"k", None)]
 

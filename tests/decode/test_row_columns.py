@@ -119,7 +119,7 @@ def test_decodes_rows_of_spark_4_3_0(ddl: str, row: str, value: tuple[Any, ...])
 
 
 def test_dummy_value_of_deduplication_before_spark_3_2() -> None:
-    """Up to 3.1 the schema is the whole input row, and the value one null field."""
+    """Up to Spark 3.1 the schema is the whole input row, and the value is one null field."""
     dummy = bytes.fromhex("01000000000000000000000000000000")
     good = encode.row(parse_ddl("user string, v bigint"), ("x", 1))
     decoded = decode("user string, v bigint", [dummy, good, dummy])

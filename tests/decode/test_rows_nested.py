@@ -83,7 +83,7 @@ def test_duplicate_map_keys_are_kept() -> None:
 
 
 def test_null_values_may_have_reserved_bytes() -> None:
-    """Spark's own check refuses these; their bytes are fine."""
+    """Spark's own check refuses these rows, although their bytes are valid."""
     schema = parse_ddl("a interval, b decimal(38,2), c timestamp_ntz(9)")
     row = encode.row(schema, (None, None, None))
     assert len(row) == 32 + 3 * 16

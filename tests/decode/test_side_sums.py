@@ -23,7 +23,7 @@ from inspector.exceptions import DecodeError, LimitError, TruncatedError
 from tests.decode.hadoop import ANY_PART, verify_hadoop_crc
 from tests.decode.spans import pieces
 
-# An empty lz4 delta of Spark 4.3.0 and the .1.delta.crc that Hadoop put beside it.
+# An empty lz4 delta of Spark 4.3.0 and its .1.delta.crc, written by Hadoop.
 DELTA = bytes.fromhex(
     "4c5a34426c6f636b150400000004000000db804d08ffffffff4c5a34426c6f636b15000000000000000000000000"
 )

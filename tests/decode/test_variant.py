@@ -32,7 +32,7 @@ def metadata(*names: str) -> bytes:
 
 
 def primitive(type_id: int, payload: bytes = b"") -> bytes:
-    """A value of a primitive type."""
+    """Return a value of a primitive type."""
     return bytes([type_id << 2]) + payload
 
 

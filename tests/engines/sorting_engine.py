@@ -44,11 +44,11 @@ class SortingEngine(ShufflingEngine):
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[Any]:
-    """The rows of a batch."""
+    """Yield the rows of a batch."""
     yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def batch_of(row: Row) -> pa.RecordBatch:
-    """One row as a batch of PARCELS."""
+    """Return one row as a batch of PARCELS."""
     columns = [array_of([value], item.type) for value, item in zip(row, PARCELS, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=PARCELS)

@@ -1,10 +1,9 @@
-"""Values in types that Spark can carry: what changes, and that nothing else does."""
+"""Values encoded in types that Spark supports. All other values are unchanged."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,14 +24,14 @@ from inspector.engines.arrow_encoding import (
 )
 from inspector.facts.registry import facts_schema
 from inspector.sparktypes import DataType, StructType
-from tests.decode.arrow_values import atoms, decode, schemas, typed
+from tests.decode.arrow_values import atoms, decode, lists, schemas, typed
 from tests.encode import row
 
 DAY_NS = 24 * 3600 * 10**9
 
 
 def arrays(kind: Any) -> st.SearchStrategy[Any]:
-    """Arrays with any values of a type, nulls at every level, and bytes that no value is about."""
+    """Return a strategy of arrays of a type, with nulls at every level and unused bytes."""
     return st.integers(0, 2**32 - 1).map(lambda seed: _random(np.random.default_rng(seed), kind, 9))
 
 
@@ -45,7 +44,7 @@ def _random(dice: Any, kind: Any, size: int) -> Any:
         bits = valid.buffers()[1]
         return pa.StructArray.from_buffers(kind, size, [bits], children=parts)
     if types.is_list(kind) or types.is_map(kind):
-        # Places of null lists are not empty: nobody may look at them.
+        # Null lists have elements too, which no reader may use.
         ends = np.cumsum([0, *dice.integers(0, 4, size)]).astype(np.int32)
         make, inner = _random, getattr(kind, "value_type", None)
         if types.is_map(kind):
@@ -66,20 +65,19 @@ def _random(dice: Any, kind: Any, size: int) -> Any:
 
 
 def _entries(dice: Any, kind: Any, size: int) -> Any:
-    """Entries of a map: neither they nor their keys are null."""
+    """Return entries of a map. Neither entries nor keys are null."""
     keys = pa.array([str(i) for i in range(size)]).cast(kind[0].type)
     return pa.StructArray.from_arrays([keys, _random(dice, kind[1].type, size)], fields=list(kind))
 
 
 def as_encoded(value: Any, kind: Any) -> Any:
-    """What a value in Python's terms has become, by the table of the module."""
+    """Return the encoded form of a Python value by the table of the module."""
     types = pa.types
     if value is None:
         return None
     if types.is_struct(kind):
-        if not kind.num_fields:
-            return {"__dummy__": None}
-        return {entry.name: as_encoded(value[entry.name], entry.type) for entry in kind}
+        fields = {entry.name: as_encoded(value[entry.name], entry.type) for entry in kind}
+        return fields or {"__dummy__": None}
     if types.is_map(kind):
         return [(key, as_encoded(item, kind.item_type)) for key, item in value]
     if types.is_list(kind):
@@ -87,20 +85,20 @@ def as_encoded(value: Any, kind: Any) -> Any:
     return value
 
 
-def as_told(array: Any) -> list[Any]:
-    """An array in Python's terms; times and dates that Python lacks as their numbers."""
+def python_values(array: Any) -> list[Any]:
+    """Return the Python values of an array. Dates and timestamps are numbers."""
     types, kind = pa.types, array.type
     values: list[Any]
     if types.is_struct(kind):
-        parts = [as_told(array.field(i)) for i in range(kind.num_fields)]
+        parts = [python_values(array.field(i)) for i in range(kind.num_fields)]
         rows = zip(*parts, strict=True) if parts else [()] * len(array)
         values = [dict(zip([f.name for f in kind], row, strict=True)) for row in rows]
     elif types.is_map(kind):
-        pairs = list(zip(as_told(array.keys), as_told(array.items), strict=True))
-        values = [pairs[a:b] for a, b in pairwise(array.offsets.to_pylist())]
+        values = lists(
+            array, list(zip(python_values(array.keys), python_values(array.items), strict=True))
+        )
     elif types.is_list(kind):
-        items = as_told(array.values)
-        values = [items[a:b] for a, b in pairwise(array.offsets.to_pylist())]
+        values = lists(array, python_values(array.values))
     elif types.is_date(kind):
         values = array.cast(pa.int32()).to_pylist()
     elif types.is_timestamp(kind) or types.is_duration(kind):
@@ -111,13 +109,14 @@ def as_told(array: Any) -> list[Any]:
     return [value if there else None for value, there in zip(values, valid, strict=True)]
 
 
-def assert_carried(array: Any) -> None:
+def assert_encoded(array: Any) -> None:
+    """Check the encoded values of an array."""
     target = encode_type(array.type)
     (got,) = encode(pa.RecordBatch.from_arrays([array], ["c"]), pa.schema([("c", target)])).columns
     got.validate(full=True)
     assert got.type == target
-    expected = [as_encoded(value, array.type) for value in as_told(array)]
-    assert as_told(got) == expected
+    expected = [as_encoded(value, array.type) for value in python_values(array)]
+    assert python_values(got) == expected
 
 
 EVERY = pa.struct(
@@ -136,9 +135,9 @@ EVERY = pa.struct(
 @given(arrays(EVERY), st.integers(0, 9), st.integers(0, 9))
 def test_slices_with_nulls_at_every_level(array: Any, start: int, size: int) -> None:
     array.validate(full=True)
-    assert_carried(array.slice(start, size))
+    assert_encoded(array.slice(start, size))
     for i in range(EVERY.num_fields):
-        assert_carried(array.field(i).slice(start, size))
+        assert_encoded(array.field(i).slice(start, size))
 
 
 @given(st.data())
@@ -147,8 +146,8 @@ def test_every_decoded_array_can_be_encoded(data: st.DataObject) -> None:
     assert isinstance(schema, StructType)
     rows = [row(schema, value) for value in data.draw(st.lists(values, max_size=4))]
     array = decode(schema, rows).array
-    assert_carried(array)
-    assert_carried(array.slice(1))
+    assert_encoded(array)
+    assert_encoded(array.slice(1))
 
 
 @given(typed | st.sampled_from(atoms))

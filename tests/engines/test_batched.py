@@ -111,7 +111,7 @@ def test_no_job_starts_while_users_join() -> None:
         with engine.hold_jobs():
             engine.join()
             first = pool.submit(run_and_leave, "a")
-            # Time enough for the first user to run alone, if nothing held it back.
+            # Without the hold, the first user would have run alone by now.
             assert not wait([first], 0.05).done
             engine.join()
             second = pool.submit(run_and_leave, "b")

@@ -1,4 +1,4 @@
-"""Listings that Spark made, written as folders; without any Spark."""
+"""Listings of Spark, written as folders. These tests need no Spark."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ ROOT = "hdfs://nn/queries/state/mine"
 
 
 def listing_of(**files: int) -> Listing:
-    listed = {
-        path: ListedFile(f"uri:{path}", size, 1_700_000_000_123) for path, size in files.items()
-    }
+    time = 1_700_000_000_123
+    listed = {path: ListedFile(f"uri:{path}", size, time) for path, size in files.items()}
     return Listing(uuid4().hex, ROOT, listed)
 
 
@@ -86,14 +85,11 @@ def task(storage: Storage, *paths: str, side: str | None = None) -> Task:
 
 def test_files_of_every_kind_of_task(tmp_path: Path) -> None:
     old, new = listing_of(a=1, b=1, c=1), listing_of(a=1)
-    folders = tmp_path / "old", tmp_path / "new"
     listings: Listings = {}
-    storages = [
-        open_listing(item, [], str(folder), listings)
-        for item, folder in zip((old, new), folders, strict=True)
-    ]
-    plain = task(storages[0], "a", "b", side="c")
-    second = task(storages[1], "a")
+    old_storage = open_listing(old, [], str(tmp_path / "old"), listings)
+    new_storage = open_listing(new, [], str(tmp_path / "new"), listings)
+    plain = task(old_storage, "a", "b", side="c")
+    second = task(new_storage, "a")
     mine = [TaskFile(old, "a"), TaskFile(old, "b"), TaskFile(old, "c")]
     assert files_of_task(plain.to_json(), listings) == mine
     assert files_of_task(ChangesTask(plain).to_json(), listings) == mine

@@ -1,4 +1,4 @@
-"""Which Java Spark is started with, and the script before the one that comes as a package."""
+"""The Java that starts Spark, and the wrapper script of the Java package."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def program(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The only folder of ``PATH``: there is no Java in it, and JAVA_HOME names none."""
-    monkeypatch.setenv("JAVA_HOME", "")  # what the test sets goes with it
+    """The only folder of ``PATH``, without Java. JAVA_HOME is not set."""
+    monkeypatch.setenv("JAVA_HOME", "")  # restored after the test
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path / "tools"))
     (tmp_path / "tools").mkdir()
@@ -39,7 +39,7 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """A package of Java that says what it is started with."""
+    """A Java package whose program prints its arguments."""
     result = program(tmp_path / "a package's" / "java", 'printf "<%s>" "$@"; exit 7')
     simple_namespace = SimpleNamespace(JAVA=result)
     monkeypatch.setitem(sys.modules, java.PACKAGE, simple_namespace)
@@ -124,7 +124,7 @@ def test_java_home_folder_is_removed_at_exit() -> None:
 
 @pytest.mark.spark
 def test_spark_starts_with_the_java_package(tools: Path) -> None:
-    """Every program of this machine, but no Java and nothing that says where one is."""
+    """``PATH`` has every program of this machine except Java."""
     for folder in os.defpath.split(os.pathsep):
         for entry in Path(folder or ".").glob("*"):
             if not (entry.name.startswith("java") or (tools / entry.name).exists()):

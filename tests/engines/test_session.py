@@ -1,4 +1,4 @@
-"""Sessions are checked before any work: each thing that may be missing has its own words."""
+"""Checks before a session starts, its confs, its cleanup, and messages of its errors."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 
 
 class FakeBuilder:
-    """Notes what a session is built with, and fails if it is told to."""
+    """A builder that notes its settings, and raises its error if it has one."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
         self.calls: dict[str, str] = {}
         self.python: str | None = None
-        self.sessions: list[FakeSession] = []  # PySpark too holds those that are not stopped
+        self.sessions: list[FakeSession] = []  # PySpark too keeps running sessions
 
     def master(self, url: str) -> FakeBuilder:
         return self.config("master", url)
@@ -59,7 +59,7 @@ class FakeBuilder:
 
 
 class FakeSession:
-    """Only that it was stopped is known of it."""
+    """A session that counts its stops."""
 
     stopped = 0
 
@@ -69,7 +69,7 @@ class FakeSession:
 
 @pytest.fixture
 def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBuilder]:
-    """No Spark is started; Java is there, and somebody listens wherever it is asked."""
+    """A builder that starts no Spark. Java exists, and every address accepts connections."""
     builder, logged = FakeBuilder(), list(logging.getLogger().filters)
     monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=builder))
     monkeypatch.setattr(sessions, "provide_java", lambda: None)
@@ -85,7 +85,7 @@ def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBui
         logging.getLogger().removeFilter(filter_)
 
 
-# --- what must be there ------------------------------------------------------------------------
+# --- requirements ------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -131,12 +131,12 @@ def test_missing_pandas_is_refused_with_advice(monkeypatch: pytest.MonkeyPatch) 
         sessions.check_driver()
 
 
-# --- who must answer -----------------------------------------------------------------------------
+# --- reachable servers ---------------------------------------------------------------------------
 
 
 @pytest.fixture
 def closed() -> int:
-    """A port of the loopback at which nobody listens."""
+    """A loopback port without a listener."""
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
         port: int = own.getsockname()[1]
@@ -176,33 +176,30 @@ def test_unreachable_server_in_spark_remote_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("master", "places"),
+    ("master", "addresses"),
     [
         ("spark://a", [("a", 7077)]),
         ("spark://a:1,b:2,[::1]:3", [("a", 1), ("b", 2), ("::1", 3)]),
         ("sc://c", [("c", 15002)]),
         ("sc://c:443/;token=a:1,b:2", [("c", 443)]),
-        ("local[2]", []),
-        ("yarn", []),
-        ("k8s://https://host:6443", []),
     ],
 )
 def test_addresses_checked_for_a_master_url(
-    monkeypatch: pytest.MonkeyPatch, master: str, places: list[tuple[str, int]]
+    monkeypatch: pytest.MonkeyPatch, master: str, addresses: list[tuple[str, int]]
 ) -> None:
-    questions = []
-
-    def refuse(location: tuple[str, int], _patience: float) -> None:
-        questions.append(location)
-        raise ConnectionRefusedError(111, "refused")
-
-    monkeypatch.setattr(socket, "create_connection", refuse)
-    if places:
-        with pytest.raises(EngineError, match="refused"):
-            sessions._check_answers(master)
-    else:
+    connection = mock.Mock(side_effect=ConnectionRefusedError(111, "refused"))
+    monkeypatch.setattr(socket, "create_connection", connection)
+    with pytest.raises(EngineError, match="refused"):
         sessions._check_answers(master)
-    assert questions == places
+    assert [call.args[0] for call in connection.call_args_list] == addresses
+
+
+@pytest.mark.parametrize("master", ["local[2]", "yarn", "k8s://https://host:6443"])
+def test_other_master_urls_are_not_checked(monkeypatch: pytest.MonkeyPatch, master: str) -> None:
+    connection = mock.Mock()
+    monkeypatch.setattr(socket, "create_connection", connection)
+    sessions._check_answers(master)
+    connection.assert_not_called()
 
 
 def test_one_reachable_master_is_enough(closed: int) -> None:
@@ -211,7 +208,7 @@ def test_one_reachable_master_is_enough(closed: int) -> None:
         sessions._check_answers(f"spark://127.0.0.1:{closed},127.0.0.1:{port}")
 
 
-# --- what is known of one ----------------------------------------------------------------------
+# --- cores -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -241,7 +238,7 @@ def test_cores_are_unknown_if_the_master_conf_is_unavailable() -> None:
     assert sessions.local_cores(session) is None
 
 
-# --- what it is built with -------------------------------------------------------------------
+# --- confs -----------------------------------------------------------------------------------
 
 
 def test_local_session_confs_and_log_settings(builder: FakeBuilder) -> None:
@@ -290,14 +287,19 @@ def test_connect_session_gets_only_the_confs(builder: FakeBuilder) -> None:
     assert builder.calls == {"remote": "sc://a", "spark.x": "y"}
 
 
-@pytest.mark.parametrize("master", [None, "yarn"])
+@pytest.mark.parametrize(
+    ("master", "expected"),
+    [(None, {"spark.x": "y"}), ("yarn", {"master": "yarn", "spark.x": "y"})],
+)
 def test_session_under_spark_submit_sets_only_given_confs(
-    builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch, master: str | None
+    builder: FakeBuilder,
+    monkeypatch: pytest.MonkeyPatch,
+    master: str | None,
+    expected: dict[str, str],
 ) -> None:
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
     sessions.start(master, {"spark.x": "y"})
-    arguments = {} if master is None else {"master": master}
-    assert builder.calls == arguments | {"spark.x": "y"}
+    assert builder.calls == expected
 
 
 def test_session_error_hides_secrets(builder: FakeBuilder) -> None:
@@ -313,7 +315,7 @@ COLUMNS = pa.schema({"number": pa.int32()}).append(pa.field("data", pa.binary())
 
 
 def frame_of(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """What a session is asked to make a DataFrame of."""
+    """Return the arguments of a session's ``createDataFrame``."""
     session = mock.Mock()
     sessions.to_frame(session, rows, COLUMNS)
     args: tuple[Any, ...] = session.createDataFrame.call_args.args
@@ -342,12 +344,12 @@ def test_later_errors_hide_confs_of_all_sessions() -> None:
     conf = {"spark.hadoop.fs.s3a.secret.key": "pa55word", "spark.x": "plain"}
     session = sessions.start(None, conf)
     assert sessions.message_of(RuntimeError("pa55word is not plain"), session) == "*** is not plain"
-    # What was a secret once stays one: a log of another session may repeat it.
+    # A secret stays hidden, because a log of another session may repeat it.
     another = sessions.start(None, {})
     assert sessions.message_of(RuntimeError("pa55word"), another) == "***"
 
 
-# --- what it leaves -------------------------------------------------------------------------------
+# --- cleanup --------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("builder")
@@ -409,7 +411,13 @@ def test_exit_handler_ignores_a_lost_session(
         session.stop()
 
 
-# --- one that is there already ------------------------------------------------------------------
+# --- existing sessions --------------------------------------------------------------------------
+
+
+def assert_conflict(master: str | None, conf: dict[str, str]) -> None:
+    """Check that a session with other settings is refused."""
+    with pytest.raises(EngineError, match="this process has a Spark session already"):
+        sessions.start(master, conf)
 
 
 def test_running_user_session_refuses_master_and_confs(
@@ -418,9 +426,8 @@ def test_running_user_session_refuses_master_and_confs(
     present: Any = FakeSession()
     monkeypatch.setattr(sessions, "running", lambda: present)
     assert sessions.start(None, {}) is present
-    for master, conf in (("local[2]", {}), (None, {"spark.x": "y"})):
-        with pytest.raises(EngineError, match="this process has a Spark session already"):
-            sessions.start(master, conf)
+    assert_conflict("local[2]", {})
+    assert_conflict(None, {"spark.x": "y"})
     assert builder.calls == {}
     assert not scope_of(present).owns_workers
 
@@ -434,32 +441,30 @@ def test_own_session_is_reused_for_the_same_master_and_confs(
     assert sessions.start("local[2]", {"spark.x": "y"}) is session
     assert sessions.start("local[2]", {}) is session
     assert sessions.start(None, {}) is session
-    for master, conf in (("local[3]", {}), (None, {"spark.x": "z"}), (None, {"spark.z": "y"})):
-        with pytest.raises(EngineError, match="this process has a Spark session already"):
-            sessions.start(master, conf)
+    assert_conflict("local[3]", {})
+    assert_conflict(None, {"spark.x": "z"})
+    assert_conflict(None, {"spark.z": "y"})
 
 
 @pytest.mark.usefixtures("builder")
 @pytest.mark.parametrize(
-    ("master", "submitted", "remote", "owned"),
+    ("master", "environment", "owned"),
     [
-        ("local[2]", None, None, True),
-        ("spark://a", None, None, True),
-        (None, "1234", None, True),
-        ("sc://a", None, None, False),
-        (None, None, "sc://a", False),
+        ("local[2]", {}, True),
+        ("spark://a", {}, True),
+        (None, {"PYSPARK_GATEWAY_PORT": "1234"}, True),
+        ("sc://a", {}, False),
+        (None, {"SPARK_REMOTE": "sc://a"}, False),
     ],
 )
 def test_workers_are_owned_except_on_connect_servers(
     monkeypatch: pytest.MonkeyPatch,
     master: str | None,
-    submitted: str | None,
-    remote: str | None,
+    environment: dict[str, str],
     owned: bool,
 ) -> None:
-    for name, value in zip(AROUND, (submitted, remote), strict=True):
-        if value is not None:
-            monkeypatch.setenv(name, value)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
     assert scope_of(sessions.start(master, {})).owns_workers == owned
 
 
@@ -467,7 +472,7 @@ def test_workers_are_owned_except_on_connect_servers(
 
 
 def message(error: Exception, conf: Mapping[str, str] | None = None) -> str:
-    """The message about a session that was started with some confs."""
+    """Return the message of an error in a session with some confs."""
     session: Any = FakeSession()
     register(session, SessionScope(confs=conf or {}))
     return sessions.message_of(error, session)

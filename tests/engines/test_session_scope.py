@@ -1,4 +1,4 @@
-"""What belongs to a session ends with it, and with no other; without any Spark."""
+"""Resources of a session end with it. These tests need no Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Classic:
 
 
 class Connect:
-    """A session of a server, which knows that it was stopped."""
+    """A session of a server, with a flag that it was stopped."""
 
     is_stopped = False
 
@@ -122,7 +122,7 @@ def test_scope_folder_is_removed_at_exit() -> None:
 
 
 class Confs(dict[str, str]):
-    """Confs of a session, as PySpark has them."""
+    """Confs of a session with the methods of PySpark."""
 
     def set(self, name: str, value: str) -> None:
         self[name] = value
@@ -147,7 +147,7 @@ def test_conf_is_restored_after_a_failure(before: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("before", [{}, {"spark.x": "before"}])
 def test_overlapping_conf_blocks_restore_the_first_value(before: dict[str, str]) -> None:
-    # As two threads do it: the first that begins is the first that ends.
+    # The first block that begins ends first, as in two threads.
     confs, scope = Confs(before), SessionScope()
     first, second = (scope.conf(confs, "spark.x", "now") for _ in range(2))
     first.__enter__()

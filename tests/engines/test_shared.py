@@ -1,4 +1,4 @@
-"""The engines that runs share."""
+"""Engines that several runs share."""
 
 from __future__ import annotations
 

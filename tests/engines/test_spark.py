@@ -1,4 +1,4 @@
-"""The engine on a real Spark against that in this process: the same tasks, the same answers."""
+"""The engine on a real Spark, compared with the engine in this process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -59,30 +60,28 @@ def engine(spark: Any) -> Any:
 
 
 def work_of(paths: Iterable[Path], **options: Any) -> list[Work]:
-    """The tasks of checkpoints, as an audit wants them."""
-    opened = [open_checkpoint(str(path)) for path in paths]
-    tasks = [
-        t
-        for c in opened
-        for t in plan(c, c.newest_version, replace(ALL_LEFTOVERS, fit=True, **options))
-    ]
+    """Return the tasks of an audit of several checkpoints."""
+    request = replace(ALL_LEFTOVERS, fit=True, **options)
+    checkpoints = map(open_checkpoint, map(str, paths))
+    tasks = chain(*(plan(item, item.newest_version, request) for item in checkpoints))
     return [Work(task.to_json(), task.file_bytes) for task in tasks]
 
 
 def rows_of(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
-    """The rows in any order; Python's terms do not know every date, those of Arrow do."""
+    """Return the sorted rows as text of Arrow, which has dates that Python lacks."""
     table = pa.Table.from_batches(list(batches), schema)
     return sorted(str(table.slice(i, 1).to_string(preview_cols=100)) for i in range(len(table)))
 
 
-def facts_of(batches: Iterable[pa.RecordBatch]) -> list[str]:
-    return sorted(repr(fact) for batch in batches for fact in batch.to_pylist())
+def facts_of(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return sorted(pa.Table.from_batches(batches, facts_schema()).to_pylist(), key=repr)
 
 
-def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]) -> list[str]:
-    got = list(engine.run(Job(function, facts_schema(), work)))
-    assert all(batch.schema == facts_schema() for batch in got)
-    facts = facts_of(got)
+def assert_same_facts(
+    engine: Any, function: BatchFunction, work: Sequence[Work]
+) -> list[dict[str, Any]]:
+    """Check that Spark returns the facts of the local engine. Return the facts."""
+    facts = facts_of(engine.run(Job(function, facts_schema(), work)))
     assert facts == facts_of(LocalEngine(2).run(Job(function, facts_schema(), work)))
     return facts
 
@@ -92,15 +91,14 @@ def test_spark_facts_of_fixtures_equal_local_facts(engine: Any) -> None:
     work = work_of(EVERY[2::6], top=3, sampled=3, rewrites=True, **requested)
     assert len(EVERY) > 150
     facts = assert_same_facts(engine, run_tasks, work)
-    # Of field sizes another function makes the facts; what is broken, ranges of keys, copies,
-    # simulations, rows of a kilobyte and a watermark that leaps have tests of their own.
+    # Other tests have facts of field sizes, damage, key ranges, copies, simulations, large rows
+    # and watermarks far ahead.
     elsewhere = {"field_sizes", "largest_field", "call_bounds", "rows_timed_in_range"}
     elsewhere |= {"row_prints", "written_files", "evicted", "evicted_key", "simulated"}
     elsewhere |= {"snapshot_differs"}
     elsewhere |= {"sampled_sizes", "rows_behind", "misplaced_row", "unwritable_rows"}
-    assert FACT_TYPES.keys() - elsewhere - {"problem"} == {
-        kind for kind in FACT_TYPES if any(f"'kind': '{kind}'" in fact for fact in facts)
-    } - {"problem"}
+    kinds = {fact["kind"] for fact in facts}
+    assert FACT_TYPES.keys() - elsewhere - {"problem"} == kinds - {"problem"}
 
 
 def test_spark_field_sizes_equal_local_ones(engine: Any) -> None:
@@ -113,9 +111,9 @@ def test_unreadable_files_are_problem_facts_on_spark(engine: Any, tmp_path: Path
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     flip(path / "state/0/0/7.delta", 30)
     facts = assert_same_facts(engine, run_tasks, work_of([path]))
-    problems = [fact for fact in facts if "'kind': 'problem'" in fact]
+    problems = [fact["problem"]["path"] for fact in facts if fact["kind"] == "problem"]
     assert len(problems) >= 2
-    assert any(str(path / "state/0/1/5.delta") in fact for fact in problems)
+    assert str(path / "state/0/1/5.delta") in problems
 
 
 @pytest.mark.parametrize("changes", [False, True])
@@ -146,7 +144,7 @@ def test_spark_typed_rows_and_changes_equal_local_ones(
 
 
 def place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Tell each task's text and which Spark task has it."""
+    """Yield the spec of each task and the number of its Spark task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -157,19 +155,15 @@ def place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def partitions_of(engine: Any, work: Sequence[Work]) -> dict[str, int]:
-    """Task -> Spark partition."""
-    result = [row for batch in engine.run(Job(place, ROWS, work)) for row in batch.to_pylist()]
+    """Return the Spark partition of each task."""
+    result = pa.Table.from_batches(engine.run(Job(place, ROWS, work)), ROWS).to_pylist()
     assert sorted(row["message"] for row in result) == sorted(item.spec for item in work)
     return {row["message"]: row["partition_id"] for row in result}
 
 
 def test_each_task_is_a_spark_task_heaviest_first(engine: Any) -> None:
-    weights = [3, 9, 1, 0, 7, 7, 2]
-    work = [Work(f"{number}:{weight}", weight) for number, weight in enumerate(weights)]
-    partitions = partitions_of(engine, work)
-    assert sorted(partitions.values()) == list(range(len(work)))
-    order = sorted(partitions, key=lambda spec: partitions[spec])
-    assert [int(spec.split(":")[1]) for spec in order] == sorted(weights, reverse=True)
+    work = [Work("a", 3), Work("b", 9), Work("c", 1), Work("d", 0), Work("e", 7), Work("f", 2)]
+    assert partitions_of(engine, work) == {"b": 0, "e": 1, "a": 2, "f": 3, "c": 4, "d": 5}
 
 
 def test_many_tasks_are_grouped_with_heavy_ones_separate(
@@ -177,7 +171,7 @@ def test_many_tasks_are_grouped_with_heavy_ones_separate(
 ) -> None:
     monkeypatch.setattr("inspector.engines.bin_packing.MAX_GROUPS", 4)
     partitions = partitions_of(engine, [Work(str(weight), weight) for weight in range(10)])
-    assert len({partitions[str(weight)] for weight in (9, 8, 7, 6)}) == 4
+    assert {partitions["9"], partitions["8"], partitions["7"], partitions["6"]} == {0, 1, 2, 3}
     loads = [sum(int(w) for w, slot in partitions.items() if slot == s) for s in range(4)]
     assert loads == sorted(loads, reverse=True)
     assert max(loads) - min(loads) <= 3
@@ -274,28 +268,34 @@ WORKER = pa.schema(_columns)
 
 
 def workers_of(session: Any) -> list[Any]:
-    """The state of the session's Python workers, as any job of its user finds them."""
+    """Return the state of the session's Python workers, read by a job of its user."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     frame = session.range(0, 2, 1, 2).mapInArrow(state_of_worker, from_arrow_schema(WORKER))
     return list(frame.collect())
 
 
+@contextmanager
+def new_workers(session: Any, name: str) -> Iterator[None]:
+    """Let a session use new Python workers, which Spark separates by their environment."""
+    session.sparkContext.environment["WORKERS"] = name
+    try:
+        yield
+    finally:
+        del session.sparkContext.environment["WORKERS"]
+
+
 @pytest.mark.parametrize("tune", [None, False])
 def test_user_workers_are_not_tuned(spark: Any, tune: bool | None) -> None:
     from inspector.engines.spark import SparkEngine
 
-    # The workers of a session that no test has tuned: they are told apart by their environment.
-    spark.sparkContext.environment["UNTUNED"] = str(tune)
-    try:
+    with new_workers(spark, f"untuned {tune}"):
         engine = SparkEngine.of(spark, None, {}, tune_workers=tune)
         work = work_of([checkpoint_of("agg_append")])
         assert assert_same_facts(engine, run_tasks, work)
-        result = workers_of(spark)
-        assert any(row.loaded for row in result), "none of them has run a task of ours"
-        assert [(row.tuned, row.threads) for row in result] == [(False, "")] * 2
-    finally:
-        del spark.sparkContext.environment["UNTUNED"]
+        first, second = workers_of(spark)
+    assert first.loaded or second.loaded, "no worker has run a task of this package"
+    assert (first.tuned, first.threads) == (second.tuned, second.threads) == (False, "")
 
 
 @pytest.mark.parametrize("tune", [True, None])
@@ -306,20 +306,18 @@ def test_workers_are_tuned_if_allowed_or_owned(
     from inspector.engines.spark import SparkEngine
 
     monkeypatch.setattr(scope_of(spark), "owns_workers", tune is None)
-    spark.sparkContext.environment["TUNED"] = str(tune)
     frozen_in_driver: list[bool] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen_in_driver.append(True))
-    try:
+    with new_workers(spark, f"tuned {tune}"):
         engine = SparkEngine.of(spark, None, {}, tune_workers=tune)
         frame = engine.frame(state_of_worker, WORKER, [Work("{}"), Work("{}")])
-        assert [(row.tuned, row.frozen) for row in frame.collect()] == [(True, True)] * 2
-    finally:
-        del spark.sparkContext.environment["TUNED"]
+        first, second = frame.collect()
+    assert (first.tuned, first.frozen) == (second.tuned, second.frozen) == (True, True)
     assert frozen_in_driver == []
 
 
 def _socket_of(descriptor: int) -> socket.socket:
-    """A duplicate of a socket, which may be closed; OSError of other descriptors."""
+    """Return a duplicate of a socket. Raise OSError for other descriptors."""
     connection = socket.socket(fileno=descriptor)
     copy = connection.dup()
     connection.detach()
@@ -327,7 +325,7 @@ def _socket_of(descriptor: int) -> socket.socket:
 
 
 def quick_sockets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Which connections of a worker acknowledge at once, by descriptor."""
+    """Yield for each connection of a worker whether it acknowledges at once."""
     for _ in batches:
         flags = []
         for name in os.listdir("/proc/self/fd"):
@@ -344,7 +342,7 @@ def test_quick_acknowledgement_only_in_tuned_tasks(spark: Any, tune: bool) -> No
     from inspector.engines.spark import SparkEngine
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Nothing is sent or received meanwhile: Linux changes the flags with the traffic."""
+        """Read the flags without any traffic, because Linux changes them with the traffic."""
         tasks = list(batches)
         for connection in workers._loopback_connections():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
@@ -354,15 +352,10 @@ def test_quick_acknowledgement_only_in_tuned_tasks(spark: Any, tune: bool) -> No
 
     engine = SparkEngine(spark, tune_workers=False)
     schema = pa.schema([pa.field("flags", pa.list_(pa.int64()))])
-    spark.sparkContext.environment["CONNECTIONS"] = str(tune)
-    try:
-        rows = engine.frame(look, schema, [Work("{}")]).collect()
-    finally:
-        del spark.sparkContext.environment["CONNECTIONS"]
-    during, after = (row.flags for row in rows)
-    assert during, "no connection of this worker was looked at"
-    assert set(during) == {int(tune)}
-    assert set(after) == {0}
+    with new_workers(spark, f"connections {tune}"):
+        during, after = engine.frame(look, schema, [Work("{}")]).collect()
+    assert set(during.flags) == {int(tune)}
+    assert set(after.flags) == {0}
 
 
 def test_workers_of_another_python_version_are_refused(
@@ -376,7 +369,7 @@ def test_workers_of_another_python_version_are_refused(
 
 
 class Round(NamedTuple):
-    """What one session of several in a process has done and left."""
+    """Results of one of several consecutive sessions, and what it left in the process."""
 
     rows: int
     note: str | None
@@ -386,16 +379,16 @@ class Round(NamedTuple):
 
 
 def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
-    """Start sessions one after the other as the command line does, whose workers lack the package.
+    """Start two sessions one after the other, whose workers lack the package.
 
-    Each counts facts; what it has changed in the process, and which folders it leaves, is noted.
+    Each session counts facts. Its round has the changes of the process and the folders left.
     """
     from inspector.engines.session import _scopes
     from inspector.engines.spark import SparkEngine
 
     os.chdir(folder)  # workers import from where they are started
     with suppress(ImportError):
-        # What is imported for PySpark 3.5 on the way; its import adds a filter of warnings.
+        # PySpark 3.5 imports this package, which adds a filter of warnings.
         import_module("pkg_resources")
     result = []
     before = process_settings()
@@ -417,12 +410,12 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
 
 
 def _own_environment() -> dict[str, str]:
-    """The variables but for those that a ``SparkContext`` sets itself, such as buffer sizes."""
+    """Return the environment without the variables that a ``SparkContext`` sets itself."""
     return {name: v for name, v in os.environ.items() if not name.startswith("SPARK_")}
 
 
 def process_settings() -> dict[str, Any]:
-    """What a process has one of, and its user sets."""
+    """Return the settings of this process that a user may have changed."""
     return {
         "environment": _own_environment(),
         "filters of warnings": list(warnings.filters),
@@ -439,17 +432,15 @@ def test_consecutive_sessions_leave_nothing_behind(tmp_path: Path, io: str) -> N
         first, second = process.run(rounds_of_a_driver, str(path), str(tmp_path), io)
     assert first.rows == second.rows > 0
     assert first.folders >= 2, "the package as a zip, and what the session needs"
-    for item in (first, second):
-        assert item.note is not None
-        assert "Python twin" in item.note, "the workers were sent the package"
-        assert item.left == []
-        assert item.changed == []
+    assert "Python twin" in str(first.note), "the package was not sent to the workers"
+    assert "Python twin" in str(second.note)
+    assert (first.left, first.changed) == (second.left, second.changed) == ([], [])
 
 
 def test_task_specs_are_not_in_the_query_plan(
     engine: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Plans are shown by the UI and kept in event logs; tasks hold the storage's credentials.
+    # The UI and event logs show plans, and tasks have the credentials of the storage.
     frame = engine.frame(place, ROWS, [Work("task-with-a-secret", 1), Work("another-secret", 2)])
     frame.explain("extended")
     out = capsys.readouterr().out
@@ -481,24 +472,31 @@ def test_progress_counts_tasks_of_active_stages() -> None:
 # --- many checkpoints ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("io", ["fsspec", "hadoop"])
-def test_tasks_of_several_checkpoints_are_one_spark_job(
-    spark: Any, io: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """One job, the reports of each as in this process, and one that fails ends no other."""
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Number of tasks of each job that runs on Spark."""
     from inspector.engines.spark import SparkEngine
 
-    cases = ("agg_update", "join_left_outer", "fmgws_event_ignore")
-    missing = str(tmp_path / "missing")
-    places = [Found(str(checkpoint_of(case))) for case in cases] + [Found(missing)]
-    jobs: list[int] = []
+    result: list[int] = []
     run = SparkEngine.run
 
     def counted(self: Any, job: Job) -> Any:
-        jobs.append(len(job.work))
+        result.append(len(job.work))
         return run(self, job)
 
     monkeypatch.setattr(SparkEngine, "run", counted)
+    return result
+
+
+@pytest.mark.parametrize("io", ["fsspec", "hadoop"])
+def test_tasks_of_several_checkpoints_are_one_spark_job(
+    spark: Any, io: str, jobs: list[int], tmp_path: Path
+) -> None:
+    """The reports equal those of the local engine. A checkpoint that fails ends no other."""
+    cases = ("agg_update", "join_left_outer", "fmgws_event_ignore")
+    missing = str(tmp_path / "missing")
+    paths = list(map(checkpoint_of, cases))
+    places = [*map(Found, map(str, paths)), Found(missing)]
 
     def findings(run: Opened) -> tuple[Any, ...]:
         report = analyses.load("audit").function(run)
@@ -509,33 +507,24 @@ def test_tasks_of_several_checkpoints_are_one_spark_job(
     assert isinstance(outcomes.pop(missing).error, NotACheckpointError)
     local = {o.path: o.result for o in run_all(places[:3], Options(), findings)}
     assert {path: outcome.result for path, outcome in outcomes.items()} == local
-    assert len(jobs) == 1
-    assert jobs[0] == sum(len(work_of([checkpoint_of(case)])) for case in cases)
+    assert jobs == [len(work_of(paths))]
 
 
 def test_small_checkpoints_are_audited_by_executors(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    spark: Any, jobs: list[int], tmp_path: Path
 ) -> None:
-    """Of three dozen checkpoints and one that is none: a job lists them, and one audits them."""
-    from inspector.engines.spark import SparkEngine
-
-    jobs: list[int] = []
-    run = SparkEngine.run
-
-    def counted(self: Any, job: Job) -> Any:
-        jobs.append(len(job.work))
-        return run(self, job)
-
-    monkeypatch.setattr(SparkEngine, "run", counted)
+    """One job lists three dozen checkpoints and a missing one. Another job audits them."""
     missing = str(tmp_path / "missing")
     paths = list(map(str, EVERY[:: len(EVERY) // 36]))
     options = Options(engine=EngineOptions("spark", session=spark))
     result = {item.path: item for item in api.audit_many([*paths, missing], options)}
     assert isinstance(result.pop(missing).error, NotACheckpointError)
     assert jobs == [len(paths) + 1, len(paths)]
-    local = {audit.path: audit.result for audit in api.audit_many(paths)}
-    for path, outcome in result.items():
-        expected = local[path]
-        assert outcome.result is not None
-        assert expected is not None
-        assert outcome.result.to_dict() == expected.to_dict()
+    expected = {item.path: report_of(item) for item in api.audit_many(paths)}
+    assert dict(zip(result, map(report_of, result.values()), strict=True)) == expected
+
+
+def report_of(outcome: Any) -> dict[str, Any]:
+    """Return the report of a checkpoint that could be audited."""
+    report: dict[str, Any] = outcome.result.to_dict()
+    return report

@@ -1,4 +1,4 @@
-"""Files in chunks, staged for a task; without any Spark."""
+"""Files in chunks that are staged for a task. These tests need no Spark."""
 
 from __future__ import annotations
 

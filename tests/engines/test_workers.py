@@ -60,7 +60,7 @@ def probed(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict[s
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", exc_type=ImportError)
     sent = probe() if modules is None else probe(modules)
     folder = Path(cloudpickle.__file__).parents[2]
-    # Only what unpickles the function is taken from PySpark; pickle names its modules.
+    # The worker imports only the modules of PySpark that unpickle the function.
     head = (
         "import importlib.util as u\n"
         f"s = u.spec_from_file_location('pyspark', {str(folder / 'pyspark' / 'none.py')!r},"

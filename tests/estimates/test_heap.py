@@ -69,7 +69,7 @@ def test_heap_of_two_versions_adds_nodes_table_and_replaced_rows() -> None:
 
 
 def test_heap_objects_match_a_class_histogram() -> None:
-    """Spark 4.3.0, class histogram: 210,000 UnsafeRow, 110,000 StateStoreRow, two nodes a row."""
+    """A class histogram of Spark 4.3.0 had 210,000 UnsafeRow and 110,000 StateStoreRow objects."""
     two = StoreHeap(TWO, LAYOUT, 2).held
     assert two.unsafe_rows == Part(210_000, 210_000 * 40)
     assert two.byte_arrays.objects == 210_000

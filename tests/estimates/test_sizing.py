@@ -1,4 +1,4 @@
-"""How many executors hold a state."""
+"""Number of executors that hold a state."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_no_versions_have_no_clocks() -> None:
         ([10, 20, 30], 0, 5, 1, 2),  # not in the batch that set it
         ([10, 20, 30], 0, 20, 2, 1),  # strictly below
         ([10, 30, 15, 30], 0, 20, 1, 2),  # the clock went back: step 2 did not fire it
-        ([40, 10, 30], 0, 20, 2, 1),  # what came before it was set fires nothing
+        ([40, 10, 30], 0, 20, 2, 1),  # batches before the put fire nothing
         ([10, NO_CLOCK, 30], 0, 20, 2, 1),
     ],
 )

@@ -30,7 +30,7 @@ def map_for(expiry: ExpiryField, steps: Sequence[Step]) -> StateMap:
     return replay(steps, cases.tracked(expiry, *schemas))[0]
 
 
-def judge(
+def leftovers_of(
     steps: Sequence[Step], clocks: Sequence[BatchClock], expiry: ExpiryField = cases.KEY_TIME
 ) -> set[KeyLeftover]:
     """Replay a history. Return its leftovers."""
@@ -46,7 +46,7 @@ def key_time(us: int | None) -> Record:
 def past_watermark(*rows: Record, watermarks: Sequence[int | None]) -> dict[bytes, int]:
     """Return the version in which each leftover expired, of rows put in version 1."""
     steps = [Step(rows), *[Step([])] * (len(watermarks) - 1)]
-    leftovers = judge(steps, at_watermarks(*watermarks))
+    leftovers = leftovers_of(steps, at_watermarks(*watermarks))
     assert {(item.kind, item.certainty) for item in leftovers} <= {(PAST, PROVEN)}
     return {item.key: item.version for item in leftovers}
 
@@ -91,13 +91,13 @@ def test_missing_log_entry_keeps_the_previous_watermark() -> None:
 
 def test_no_leftovers_without_clocks_or_versions() -> None:
     assert past_watermark(key_time(0), watermarks=(None, None)) == {}
-    assert judge([Step([])], []) == set()
+    assert leftovers_of([Step([])], []) == set()
     nothing = map_for(cases.KEY_TIME, [])
     assert list(past_clock(nothing, cases.KEY_TIME, Clocks.of([], {}), PROVEN)) == []
 
 
 def test_event_time_of_a_leftover_is_rounded_up_to_ms() -> None:
-    (finding,) = judge([Step([key_time(1_000_001)])], [clock(1, 1001)])
+    (finding,) = leftovers_of([Step([key_time(1_000_001)])], [clock(1, 1001)])
     assert (finding.clock_ms, finding.threshold_ms, finding.fired) == (1001, 1001, 1)
 
 
@@ -113,7 +113,7 @@ def test_leftover_has_certainty_and_reason(certainty: Certainty) -> None:
 def test_retention_delays_expiry_behind_the_watermark() -> None:
     late = replace(cases.KEY_TIME, delay_ms=1000)
     steps = [Step([key_time(4_000_000), key_time(4_000_001)]), Step([]), Step([])]
-    (leftover,) = judge(steps, at_watermarks(4000, 4999, 5000), late)
+    (leftover,) = leftovers_of(steps, at_watermarks(4000, 4999, 5000), late)
     assert leftover == KeyLeftover(cases.micros(4_000_000), PAST, PROVEN, 3, 4000, 5000, 1)
 
 
@@ -123,7 +123,7 @@ def test_retention_delays_expiry_behind_the_watermark() -> None:
 def test_processing_time_rule_uses_the_batch_time(inclusive: bool, covered: set[int]) -> None:
     by_time = replace(cases.KEY_TIME, clock=Clock.PROCESSING_TIME, inclusive=inclusive)
     rows = Step([key_time(999_999), key_time(1_000_000), key_time(1_000_001)])
-    leftovers = judge([rows], [clock(1, 0, now=1000)], by_time)
+    leftovers = leftovers_of([rows], [clock(1, 0, now=1000)], by_time)
     assert {item.key for item in leftovers} == set(map(cases.micros, covered))
     assert {item.kind for item in leftovers} == {LeftoverClass.PAST_PROCESSING_TIME}
 
@@ -133,12 +133,12 @@ def test_previous_bound_uses_the_watermark_of_the_batch_before() -> None:
     first, second = key_time(1_000_000), key_time(2_000_000)
     steps = [Step([first, second]), Step([]), Step([])]
     clocks = at_watermarks(1000, 2000, 2000)
-    assert judge(steps[:1], clocks, stepwise) == set()
-    (item,) = judge(steps[:2], clocks, stepwise)
+    assert leftovers_of(steps[:1], clocks, stepwise) == set()
+    (item,) = leftovers_of(steps[:2], clocks, stepwise)
     assert (item.key, item.version, item.certainty) == (cases.micros(1_000_000), 2, PROVEN)
     assert (item.clock_ms, item.threshold_ms) == (1000, 1000)
     # The next batch removes the second row at the latest.
-    versions = {finding.key: finding.version for finding in judge(steps, clocks, stepwise)}
+    versions = {finding.key: finding.version for finding in leftovers_of(steps, clocks, stepwise)}
     assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
 
@@ -146,15 +146,15 @@ def test_after_put_rule_ignores_the_batch_of_the_put() -> None:
     behind = replace(cases.KEY_TIME, after_put=True)
     row = key_time(1_000_000)
     clocks = at_watermarks(1000, 1000, 1000)
-    (waits,) = judge([Step([row])], clocks, behind)
+    (waits,) = leftovers_of([Step([row])], clocks, behind)
     assert (waits.certainty, waits.version) == (Certainty.UNDECIDED, 1)
-    (finding,) = judge([Step([row]), Step([])], clocks, behind)
+    (finding,) = leftovers_of([Step([row]), Step([])], clocks, behind)
     assert (finding.certainty, finding.version) == (PROVEN, 2)
     # The batch of a snapshot's version may have put the rows of the snapshot.
     loaded = Step([row], rebase=True)
-    (waits,) = judge([Step([row]), loaded], clocks, behind)
+    (waits,) = leftovers_of([Step([row]), loaded], clocks, behind)
     assert waits.certainty is Certainty.UNDECIDED
-    (finding,) = judge([Step([row]), loaded, Step([])], clocks, behind)
+    (finding,) = leftovers_of([Step([row]), loaded, Step([])], clocks, behind)
     assert finding.version == 3
 
 
@@ -183,7 +183,7 @@ def test_value_time_leftovers_match_a_reference_computation(
     if base:
         loaded = [(key.data, value.data) for key, value in versions[base].items()]
         steps[base] = Step(loaded, rebase=True)
-    leftovers = judge(steps, at_watermarks(*watermarks)[known_from:], cases.VALUE_TIME)
+    leftovers = leftovers_of(steps, at_watermarks(*watermarks)[known_from:], cases.VALUE_TIME)
 
     expected = {}
     for at in reversed(range(max(known_from, base), len(versions))):

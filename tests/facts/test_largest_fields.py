@@ -16,7 +16,7 @@ def listed(facts: list[LargestField]) -> list[tuple[int, bytes]]:
 
 
 def collect(sizes: list[int], limit: int = 2, first: int = 0) -> list[LargestField]:
-    """The facts of rows whose keys are their numbers from ``first`` on."""
+    """Return the facts of rows whose keys are consecutive numbers from ``first``."""
     rows = LargestFields(limit)
     keys = pa.array([b"%d" % (first + n) for n in range(len(sizes))], pa.binary())
     rows.taker(RowPart.VALUE, keys)(3, np.array(sizes, np.int64))

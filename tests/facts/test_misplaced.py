@@ -20,14 +20,14 @@ UNCHECKED = ("agg_global", "wide_key")
 CASES = [path.name for path in hdfs_cases("4.3.0")]
 
 
-def found(path: Path) -> MisplacedKeys:
+def misplaced_keys(path: Path) -> MisplacedKeys:
     facts = Run.start(str(path), None).facts(Request(fit=True))
     return sum((item.fact for item in facts.of(MisplacedKeys)), MisplacedKeys())
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 5))
 def test_keys_of_spark_are_in_the_partition_of_their_hash(case: str) -> None:
-    total = found(NEWEST / case / "checkpoint")
+    total = misplaced_keys(NEWEST / case / "checkpoint")
     assert total.misplaced == total.misplaced_bytes == 0
     assert bool(total.checked) != (case in UNCHECKED)
 
@@ -42,7 +42,7 @@ def test_swapped_partition_files_give_misplaced_keys(case: str, tmp_path: Path) 
         spare = ours.read_bytes()
         ours.write_bytes(siblings.read_bytes())
         siblings.write_bytes(spare)
-    total = found(root)
+    total = misplaced_keys(root)
     assert total.misplaced == total.checked > 0
     assert total.misplaced_bytes > 0
 

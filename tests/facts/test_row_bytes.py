@@ -1,4 +1,4 @@
-"""What the fields of live rows take, of keys and of values apart."""
+"""Bytes of the fields of live rows, for keys and for values."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def view_of(
     return state, list(timeout_leftovers(state, clocks_by_step(state, clocks), view))
 
 
-def judge(
+def leftovers_of(
     steps: Sequence[Step],
     clocks: Sequence[BatchClock],
     kinds: Sequence[TimeoutKind] = (EVENT,),
@@ -112,26 +112,26 @@ def conditions(
 
 def test_timer_at_the_watermark_has_not_expired() -> None:
     steps = [Step([put(A, 50), put(B, 49)]), Step([])]
-    findings = judge(steps, [clock(1), clock(2, 50)])
+    findings = leftovers_of(steps, [clock(1), clock(2, 50)])
     assert findings == {KeyLeftover(B, IGNORED, PROVEN, 2, 49, 50, 1)}
 
 
 def test_ignored_timer_fires_in_every_batch_since_expiry() -> None:
     steps = [Step([put(A, 10)]), *[Step([])] * 4]
-    findings = judge(steps, at_watermarks(5, 10, 11, 11, 30))
+    findings = leftovers_of(steps, at_watermarks(5, 10, 11, 11, 30))
     assert findings == {KeyLeftover(A, IGNORED, PROVEN, 3, 10, 11, 3)}
 
 
 def test_no_data_batch_that_clears_a_due_timer_kept_the_key() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([])]
-    findings = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 30)])
+    findings = leftovers_of(steps, [clock(1), clock(2, 20, data=False), clock(3, 30)])
     assert findings == {KeyLeftover(A, KEPT, PROVEN, 2, 10, 20, 1)}
 
 
 @pytest.mark.parametrize("visits", [1, 2])
 def test_no_data_batch_that_rearms_a_due_timer_kept_the_key(visits: int) -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 99, visits)])]
-    findings = judge(steps, [clock(1), clock(2, 20, data=False)])
+    findings = leftovers_of(steps, [clock(1), clock(2, 20, data=False)])
     assert findings == {KeyLeftover(A, REARMED, PROVEN, 2, 10, 20, 1)}
 
 
@@ -146,12 +146,12 @@ def test_timer_set_in_the_past_times_out_in_the_same_delta(
     clocks = [clock(1, now=5), clock(2, now=10), clock(3, now=20)]
     kept = [Step(first), Step([]), Step([*by_data, put(A, NO_TIMER, 2)], cuts=cuts)]
     expected = KeyLeftover(A, KEPT, PROVEN, 3, -5, 20, 1)
-    assert judge(kept, clocks, [PROCESSING], premises) == {expected}
+    assert leftovers_of(kept, clocks, [PROCESSING], premises) == {expected}
     rearmed = [Step(first), Step([]), Step([*by_data, put(A, 99, 2)], cuts=cuts)]
     expected = KeyLeftover(A, REARMED, PROVEN, 3, -5, 20, 1)
-    assert judge(rearmed, clocks, [PROCESSING], premises) == {expected}
+    assert leftovers_of(rearmed, clocks, [PROCESSING], premises) == {expected}
     removed = [Step(first), Step([]), Step([*by_data, (A, None)], cuts=cuts)]
-    assert judge(removed, clocks, [PROCESSING], premises) == set()
+    assert leftovers_of(removed, clocks, [PROCESSING], premises) == set()
 
 
 @pytest.mark.parametrize("cuts", [(), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)])
@@ -171,42 +171,42 @@ def test_last_record_of_a_key_replaces_the_previous_timer(
 def test_initial_state_without_timer_is_no_timeout() -> None:
     """Spark 3.2 and later put an initial state before the first call of its key."""
     steps = [Step([put(A, NO_TIMER), put(B, 99), put(A, NO_TIMER, 2)])]
-    assert judge(steps, [clock(1, now=20)], [PROCESSING]) == set()
+    assert leftovers_of(steps, [clock(1, now=20)], [PROCESSING]) == set()
 
 
 def test_rearmed_timer_that_expired_again_is_ignored() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
-    findings = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 40)])
+    findings = leftovers_of(steps, [clock(1), clock(2, 20, data=False), clock(3, 40)])
     assert classes(findings) == {A: (IGNORED, PROVEN, 3)}
 
 
 def test_removed_state_with_rearmed_timer_is_a_leftover() -> None:
     steps = [Step([put(A, 10)]), Step([(A, cases.group_state(None, 99))])]
-    findings = judge(steps, [clock(1), clock(2, 20, data=False)])
+    findings = leftovers_of(steps, [clock(1), clock(2, 20, data=False)])
     assert classes(findings) == {A: (REARMED, PROVEN, 2)}
 
 
 def test_removed_key_and_key_without_timer_are_no_leftovers() -> None:
     steps = [Step([put(A, 10), put(B, NO_TIMER)]), Step([(A, None)]), Step([put(B, 99)])]
     clocks = [clock(1), clock(2, 20, data=False), clock(3, 30)]
-    assert judge(steps, clocks) == set()
+    assert leftovers_of(steps, clocks) == set()
 
 
 def test_timer_cleared_before_expiry_is_no_leftover() -> None:
     steps = [Step([put(A, 20)]), Step([put(A, NO_TIMER)])]
-    assert judge(steps, [clock(1), clock(2, 20)]) == set()
+    assert leftovers_of(steps, [clock(1), clock(2, 20)]) == set()
 
 
 def test_key_put_again_after_removal_is_no_leftover() -> None:
     steps = [Step([put(A, 10)]), Step([(A, None)]), Step([put(A, NO_TIMER)])]
-    assert judge(steps, [clock(1), clock(2, 20), clock(3, 30)]) == set()
+    assert leftovers_of(steps, [clock(1), clock(2, 20), clock(3, 30)]) == set()
 
 
 def test_last_put_decides_the_leftover_class() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([put(A, 99)]), Step([])]
     clocks = [clock(1), clock(2, 20, data=False), clock(3, 30), clock(4, 40)]
-    assert judge(steps, clocks) == set()
-    assert classes(judge(steps[:2], clocks)) == {A: (KEPT, PROVEN, 2)}
+    assert leftovers_of(steps, clocks) == set()
+    assert classes(leftovers_of(steps[:2], clocks)) == {A: (KEPT, PROVEN, 2)}
 
 
 def test_record_order_distinguishes_data_from_timeouts() -> None:
@@ -214,7 +214,7 @@ def test_record_order_distinguishes_data_from_timeouts() -> None:
     first = Step(puts(10, A, B, C, D))
     # A is before a record that only data can have made. C has no record. B is after the descent.
     second = Step([put(A, NO_TIMER), put(cases.user("bb"), 99), put(D, NO_TIMER), put(B, NO_TIMER)])
-    findings = judge([first, second], [clock(1), clock(2, 20)])
+    findings = leftovers_of([first, second], [clock(1), clock(2, 20)])
     assert classes(findings) == {
         B: (KEPT, PROVEN, 2),
         C: (IGNORED, PROVEN, 2),
@@ -224,7 +224,7 @@ def test_record_order_distinguishes_data_from_timeouts() -> None:
 
 def test_rearmed_timer_in_a_data_batch_is_undecided() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 99), put(B, 99, visits=2)])]
-    findings = judge(steps, [clock(1), clock(2, 20)])
+    findings = leftovers_of(steps, [clock(1), clock(2, 20)])
     assert classes(findings) == dict.fromkeys((A, B), (REARMED, UNDECIDED, 2))
 
 
@@ -244,16 +244,16 @@ def test_undecided_leftovers_have_needs() -> None:
 def test_key_descent_before_data_records_proves_nothing() -> None:
     first = Step(puts(10, A, B))
     second = Step([*puts(99, D, C), *puts(NO_TIMER, B, A)])
-    result = judge([first, second], [clock(1), clock(2, 20)])
+    result = leftovers_of([first, second], [clock(1), clock(2, 20)])
     assert classes(result) == {A: (KEPT, UNDECIDED, 2), B: (KEPT, UNDECIDED, 2)}
 
 
 def test_leftovers_by_event_time_and_by_processing_time() -> None:
     steps = [Step([put(A, 1500), put(B, 30)]), Step([])]
     clocks = [clock(1, 10, now=1000), clock(2, 40, now=2000)]
-    assert classes(judge(steps, clocks, (EVENT,))).keys() == {B}
-    assert classes(judge(steps, clocks, (PROCESSING,))).keys() == {A, B}
-    assert judge(steps, clocks, ()) == set()
+    assert classes(leftovers_of(steps, clocks, (EVENT,))).keys() == {B}
+    assert classes(leftovers_of(steps, clocks, (PROCESSING,))).keys() == {A, B}
+    assert leftovers_of(steps, clocks, ()) == set()
     assert conditions(steps, clocks, EVENT) == {B: (IGNORED, 2, True)}
     assert conditions(steps, clocks, PROCESSING) == {
         A: (IGNORED, 2, False),
@@ -317,13 +317,13 @@ def test_rearmed_pandas_timer_is_judged_by_the_last_batch() -> None:
 
 
 def test_rearmed_pandas_timer_is_undecided_after_a_missing_log_entry() -> None:
-    """Then the timer is ignored. Scala clears expired timers, so a live timer was rearmed."""
+    """A pandas timer may be ignored. Scala clears expired timers, so a live one was rearmed."""
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
     clocks = [clock(1), clock(2, 20, data=False)]
-    assert classes(judge(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}
-    assert classes(judge(steps, clocks, premises=SCALA)) == {A: (REARMED, PROVEN, 2)}
-    # In the batch that set it, it cannot run out.
-    assert classes(judge(steps[:2], clocks)) == {A: (REARMED, PROVEN, 2)}
+    assert classes(leftovers_of(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}
+    assert classes(leftovers_of(steps, clocks, premises=SCALA)) == {A: (REARMED, PROVEN, 2)}
+    # A timer cannot expire in the batch that set it.
+    assert classes(leftovers_of(steps[:2], clocks)) == {A: (REARMED, PROVEN, 2)}
 
 
 @pytest.mark.parametrize(
@@ -345,9 +345,9 @@ def test_unseen_rewrite_between_snapshots_makes_a_leftover_inferred(
 def test_rearmed_timer_in_a_data_batch_needs_the_clock() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 2500)]), Step([])]
     clocks = [clock(1), clock(2, 20), clock(3, 30)]
-    assert classes(judge(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}
+    assert classes(leftovers_of(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}
     # By processing time the timer has expired.
-    assert classes(judge(steps, clocks, (PROCESSING,))) == {A: (IGNORED, PROVEN, 3)}
+    assert classes(leftovers_of(steps, clocks, (PROCESSING,))) == {A: (IGNORED, PROVEN, 3)}
     _, leftovers = view_of(steps, clocks, BOTH)
     needs = {(item.kind, item.timeout_kind, item.needs) for item in leftovers}
     assert (REARMED, EVENT, Needs.UNLESS_PROCESSING) in needs
@@ -378,13 +378,13 @@ def test_single_clock_has_no_either_flag() -> None:
 def test_scala_function_has_no_ignored_timeouts(data: bool) -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 15)]), Step([])]
     clocks = [clock(1), clock(2, 11, data=data), clock(3, 2500)]
-    assert {item.kind for item in judge(steps, clocks, BOTH, SCALA)} == {REARMED}
-    assert {item.kind for item in judge(steps, clocks, BOTH, PANDAS)} >= {IGNORED}
+    assert {item.kind for item in leftovers_of(steps, clocks, BOTH, SCALA)} == {REARMED}
+    assert {item.kind for item in leftovers_of(steps, clocks, BOTH, PANDAS)} >= {IGNORED}
 
 
 def test_timer_of_a_snapshot_fires_since_the_snapshot() -> None:
     steps = [Step([put(A, 10), put(B, 30)], rebase=True), Step([]), Step([])]
-    assert judge(steps, at_watermarks(20, 30, 40)) == {
+    assert leftovers_of(steps, at_watermarks(20, 30, 40)) == {
         KeyLeftover(A, IGNORED, PROVEN, 1, 10, 20, 3),
         KeyLeftover(B, IGNORED, PROVEN, 3, 30, 40, 1),
     }
@@ -392,7 +392,7 @@ def test_timer_of_a_snapshot_fires_since_the_snapshot() -> None:
 
 def test_keys_put_before_the_snapshot_have_no_threshold() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([put(A, NO_TIMER)], rebase=True)]
-    result = judge(steps, at_watermarks(10, 20, 30, data=False))
+    result = leftovers_of(steps, at_watermarks(10, 20, 30, data=False))
     assert result == {KeyLeftover(A, KEPT, UNDECIDED, 3, NO_CLOCK, NO_CLOCK, 0)}
 
 
@@ -401,18 +401,18 @@ def test_timer_cleared_in_a_batch_without_log_entry_has_no_threshold() -> None:
     _, leftovers = view_of(steps, [clock(1), clock(3, 40)])
     assert {item.reason for item in leftovers} == {NO_LOG_ENTRY}
     # A is after the descent of the keys. B may have been called for data.
-    assert judge(steps, [clock(1), clock(3, 40)]) == {
+    assert leftovers_of(steps, [clock(1), clock(3, 40)]) == {
         KeyLeftover(A, KEPT, PROVEN, 2, 10, NO_CLOCK, 1),
         KeyLeftover(B, KEPT, UNDECIDED, 2, 10, NO_CLOCK, 1),
     }
     # A last batch without log entry shows nothing.
-    assert judge([*steps[:1], Step([])], [clock(1), clock(2, None)]) == set()
+    assert leftovers_of([*steps[:1], Step([])], [clock(1), clock(2, None)]) == set()
 
 
 def test_null_timer_is_no_timer() -> None:
     null = (A, cases.group_state(1, None))
     steps = [Step([null]), Step([put(A, NO_TIMER)]), Step([null])]
-    assert judge(steps, at_watermarks(10, 20, 30, data=False)) == set()
+    assert leftovers_of(steps, at_watermarks(10, 20, 30, data=False)) == set()
 
 
 def test_no_versions_have_no_timeout_leftovers() -> None:
@@ -441,7 +441,7 @@ def test_lagging_watermark_makes_ignored_timers_undecided() -> None:
     quiet = [Step(puts(10, A, B, C, D)), Step(puts(NO_TIMER, B, A))]
     clocks = [clock(1), clock(2, 20, data=False)]
     # The threshold of the operator is unknown.
-    assert judge(quiet, clocks, premises=LAGS) == {
+    assert leftovers_of(quiet, clocks, premises=LAGS) == {
         KeyLeftover(A, KEPT, PROVEN, 2, 10, NO_CLOCK, 1),
         KeyLeftover(B, KEPT, PROVEN, 2, 10, NO_CLOCK, 1),
         KeyLeftover(C, IGNORED, UNDECIDED, 2, 10, NO_CLOCK, 1),
@@ -449,13 +449,13 @@ def test_lagging_watermark_makes_ignored_timers_undecided() -> None:
     }
     assert reasons(quiet, clocks, LAGS) == {KEPT: "", IGNORED: HELD_BACK}
     # A watermark that is below the timer for the query is below it for the operator.
-    assert judge(quiet[:1], clocks[:1], premises=LAGS) == set()
+    assert leftovers_of(quiet[:1], clocks[:1], premises=LAGS) == set()
 
 
 def test_processing_time_never_lags() -> None:
     quiet = [Step(puts(10, A, C)), Step(puts(NO_TIMER, A))]
     clocks = [clock(1), clock(2, 20, data=False)]
-    assert judge(quiet, clocks, (PROCESSING,), LAGS) == {
+    assert leftovers_of(quiet, clocks, (PROCESSING,), LAGS) == {
         KeyLeftover(A, KEPT, PROVEN, 2, 10, 2000, 1),
         KeyLeftover(C, IGNORED, PROVEN, 2, 10, 2000, 1),
     }
@@ -509,7 +509,7 @@ def test_proven_leftovers_match_a_simulated_query(
     base, purged = min(base, len(history) - 1), min(purged, len(history) - 1)
     truth, since = query.account(base), query.account(base, purged + 1)
     premises = PANDAS if pandas else SCALA
-    leftovers = judge(query.on_disk(base), query.clocks[purged:], (kind,), premises)
+    leftovers = leftovers_of(query.on_disk(base), query.clocks[purged:], (kind,), premises)
     by_key = {item.key: item for item in leftovers}
     assert len(by_key) == len(leftovers)
 

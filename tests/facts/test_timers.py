@@ -1,4 +1,4 @@
-"""Who made the records of a version, and which clock its timers cannot follow."""
+"""Origin of the records of a version, and evidence against a clock of its timers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from inspector.state.replay import NO_CLOCK
 from tests import cases
 from tests.cases import Step, put, replay
 from tests.encode import Record
+from tests.facts.histories import puts
 from tests.queries import (
     BELOW,
     EVENT,
@@ -43,17 +44,17 @@ TRACK = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
 def last_calls(
     steps: Sequence[Step], *clocks: BatchClock, premises: TimerPremises = PANDAS
 ) -> Calls:
-    """What the last version of a history tells."""
+    """Return the calls of the last version of a history."""
     return follow(steps, clocks, premises).calls[len(steps)]
 
 
-def against(
+def contradicted(
     steps: Sequence[Step], *clocks: BatchClock, premises: TimerPremises = PANDAS
 ) -> set[TimeoutKind]:
     return set(last_calls(steps, *clocks, premises=premises).against)
 
 
-# --- what a version's records are ------------------------------------------------------------
+# --- records of a version --------------------------------------------------------------------
 
 
 def test_timer_records_have_timers_before_and_after() -> None:
@@ -61,23 +62,15 @@ def test_timer_records_have_timers_before_and_after() -> None:
     second = [put(B, 80), put(A, NO_TIMER, 2), (C, None), put(D, 90)]
     state, changes, _ = replay([Step(first), Step(second)], TRACK)
     records = TimerRecords.of(changes[1], state)
-    result = {
-        key: (
-            int(records.positions[i]),
-            bool(records.put[i]),
-            int(records.before[i]),
-            int(records.after[i]),
-            bool(records.fresh[i]),
-        )
-        for i, key in enumerate(state.keys(records.ids))
-    }
-    assert result == {
+    columns = (records.positions, records.put, records.before, records.after, records.fresh)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    assert dict(zip(state.keys(records.ids), rows, strict=True)) == {
         B: (0, True, NO_TIMER, 80, True),
         A: (1, True, 50, NO_TIMER, False),
         C: (2, False, 70, NO_CLOCK, False),
         D: (3, True, NO_CLOCK, 90, True),
     }
-    assert {state.keys(records.ids)[i] for i in records.timed.nonzero()[0].tolist()} == {A, C}
+    assert set(state.keys(records.ids[records.timed])) == {A, C}
     same = dict(zip(state.keys(records.ids), records.same_state.tolist(), strict=True))
     assert (same[B], same[A]) == (True, False)
 
@@ -85,7 +78,7 @@ def test_timer_records_have_timers_before_and_after() -> None:
 def test_timers_below_a_clock_or_with_unknown_clock_are_due() -> None:
     steps = [
         Step([put(A, 10), put(B, 20), put(C, NO_TIMER)]),
-        Step([put(k, 99) for k in (A, B, C)]),
+        Step(puts(99, A, B, C)),
     ]
     state, changes, _ = replay(steps, TRACK)
     records = TimerRecords.of(changes[1], state)
@@ -100,16 +93,16 @@ def test_timers_below_a_clock_or_with_unknown_clock_are_due() -> None:
     assert is_timer(np.array([5, NO_TIMER, NO_CLOCK])).tolist() == [True, False, False]
 
 
-# --- from where on timeouts made the records -------------------------------------------------
+# --- records made by timeouts ----------------------------------------------------------------
 
-FOUR = Step([put(key, 10) for key in (A, B, C, D)])
+FOUR = Step(puts(10, A, B, C, D))
 
 
 def test_all_records_of_a_batch_without_data_are_timeouts() -> None:
     steps = [FOUR, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
     assert last_calls(steps, clock(1), clock(2, 20, data=False)).sure_from == 0
-    for data in (True, None):
-        assert last_calls(steps, clock(1), clock(2, 20, data=data)).sure_from == NO_RECORD
+    assert last_calls(steps, clock(1), clock(2, 20, data=True)).sure_from == NO_RECORD
+    assert last_calls(steps, clock(1), clock(2, 20, data=None)).sure_from == NO_RECORD
 
 
 def test_batch_without_data_may_get_rows_from_an_operator_below() -> None:
@@ -145,7 +138,7 @@ def test_timer_not_due_by_any_clock_was_changed_by_data() -> None:
     # One of the clocks is enough.
     assert last_calls(steps, clock(1), clock(2, 20, now=2001, data=False)).sure_from == 0
     assert last_calls(steps, clock(1), clock(2, 2001, now=20, data=False)).sure_from == 0
-    # And so is one that is not known.
+    # An unknown clock is enough too.
     assert last_calls(steps, clock(1), clock(2, None, now=20, data=False)).sure_from == 0
 
 
@@ -171,21 +164,19 @@ def test_changes_between_snapshots_have_no_call_order() -> None:
 
 @pytest.mark.parametrize(("data", "unseen"), [(True, True), (None, True), (False, False)])
 def test_put_of_the_same_value_between_snapshots_is_unseen(data: bool | None, unseen: bool) -> None:
-    clocks = clock(1), clock(2, 20, data=data)
-    for steps, expected in (
-        ([FOUR, Step([put(A, NO_TIMER)], ordered=False)], unseen),
-        ([FOUR, Step([], ordered=False)], unseen),
-        ([FOUR, Step([put(A, NO_TIMER)])], False),
-        # It was called for data, whatever the log says.
-        ([FOUR, Step([put(E, 99)], ordered=False)], True),
-    ):
-        assert last_calls(steps, *clocks).may_rewrite_unseen is expected
+    def may_rewrite(second: Step) -> bool:
+        return last_calls([FOUR, second], clock(1), clock(2, 20, data=data)).may_rewrite_unseen
+
+    assert may_rewrite(Step([put(A, NO_TIMER)], ordered=False)) is unseen
+    assert may_rewrite(Step([], ordered=False)) is unseen
+    assert not may_rewrite(Step([put(A, NO_TIMER)]))
+    assert may_rewrite(Step([put(E, 99)], ordered=False))  # a record made by data
 
 
 def test_key_descent_before_a_data_record_is_not_a_timeout() -> None:
     steps = [FOUR, Step([put(D, 99), put(B, 99), put(E, 99), put(A, 99)])]
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == NO_RECORD
-    # Of the record itself, too.
+    # A data record that is itself below the previous key proves nothing either.
     assert (
         last_calls(
             [FOUR, Step([put(E, 99), put(cases.user("aa"), 99)])], clock(1), clock(2, 20)
@@ -205,7 +196,7 @@ def test_batch_without_log_entry_has_only_the_key_descent() -> None:
     assert last_calls(ascends, clock(1)).sure_from == NO_RECORD
     result = last_calls(descends, clock(1))
     assert (result.sure_from, result.against) == (1, NEITHER)
-    # Any timer may have run out, but a key without one was called for data.
+    # Any timer may have expired, but a key without a timer was called for data.
     assert result.last_data == {EVENT: -1, PROCESSING: -1}
     fresh = last_calls([FOUR, Step([put(A, 99), put(E, 99)])], clock(1))
     assert fresh.last_data == {EVENT: 1, PROCESSING: 1}
@@ -217,14 +208,14 @@ def test_snapshot_has_no_calls() -> None:
     assert (Calls().sure_from, Calls().last_data, Calls().against) == (NO_RECORD, {}, NEITHER)
 
 
-# --- up to where data made them --------------------------------------------------------------
+# --- records made by data --------------------------------------------------------------------
 
 
 def test_last_data_is_the_last_record_made_for_data() -> None:
     first = Step([put(A, 10), put(B, 1500), put(C, 10), put(D, 5000)])
-    second = [put(key, 9000) for key in (A, B, C)]
+    second = puts(9000, A, B, C)
     result = last_calls([first, Step(second)], clock(1), clock(2, 20, now=2000))
-    # By the watermark B had not run out.
+    # By event time, the timer of B had not expired.
     assert result.last_data == {EVENT: 1, PROCESSING: -1}
     result = last_calls([first, Step([*second, put(D, 9000)])], clock(1), clock(2, 20, now=2000))
     assert result.last_data == {EVENT: 3, PROCESSING: 3}
@@ -232,7 +223,7 @@ def test_last_data_is_the_last_record_made_for_data() -> None:
     assert result.last_data == {EVENT: 3, PROCESSING: 3}
 
 
-# --- the clock that a batch contradicts ------------------------------------------------------
+# --- evidence against a clock ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -246,18 +237,20 @@ def test_last_data_is_the_last_record_made_for_data() -> None:
 def test_timer_set_before_the_watermark_contradicts_event_time(
     timer: int, expected: set[TimeoutKind]
 ) -> None:
-    assert against([Step([put(A, timer)])], clock(1, 50, now=10)) == expected
+    assert contradicted([Step([put(A, timer)])], clock(1, 50, now=10)) == expected
     # An operator whose watermark lags takes what the query's would refuse.
-    assert against([Step([put(A, timer)])], clock(1, 50, now=10), premises=LAGS) == set()
+    assert contradicted([Step([put(A, timer)])], clock(1, 50, now=10), premises=LAGS) == set()
 
 
-@pytest.mark.parametrize(("timer", "expected"), [(999, True), (1000, True), (1001, False)])
+@pytest.mark.parametrize(
+    ("timer", "expected"), [(999, {PROCESSING}), (1000, {PROCESSING}), (1001, set())]
+)
 @pytest.mark.parametrize("premises", [PANDAS, LAGS])
 def test_timer_set_before_batch_time_contradicts_processing_time(
-    timer: int, expected: bool, premises: TimerPremises
+    timer: int, expected: set[TimeoutKind], premises: TimerPremises
 ) -> None:
-    result = against([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
-    assert result == ({PROCESSING} if expected else set())
+    result = contradicted([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
+    assert result == expected
 
 
 @pytest.mark.parametrize("answer", [[put(A, NO_TIMER)], [(A, None)], [put(A, 9000)]])
@@ -266,35 +259,36 @@ def test_fired_timer_contradicts_a_clock_that_had_not_reached_it(
     answer: list[Record], premises: TimerPremises
 ) -> None:
     steps = [Step([put(A, 2500)]), Step(answer)]
-    for watermark in (100, 2500):
-        quiet = clock(2, watermark, now=3000, data=False)
-        assert against(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
+    quiet = clock(2, 100, now=3000, data=False)
+    assert contradicted(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
+    quiet = clock(2, 2500, now=3000, data=False)
+    assert contradicted(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
     quiet = clock(2, 2501, now=2500, data=False)
-    assert against(steps, clock(1, 50, now=1000), quiet, premises=premises) == {PROCESSING}
+    assert contradicted(steps, clock(1, 50, now=1000), quiet, premises=premises) == {PROCESSING}
     busy = clock(2, 100, now=3000, data=None)
-    assert against(steps, clock(1, 50, now=1000), busy, premises=premises) == set()
-    # Neither clock had reached it: it was called for data, and shows nothing.
+    assert contradicted(steps, clock(1, 50, now=1000), busy, premises=premises) == set()
+    # Neither clock had reached the timer, so data made the record.
     early = clock(2, 100, now=2500, data=False)
-    assert against(steps, clock(1, 50, now=1000), early, premises=premises) == set()
+    assert contradicted(steps, clock(1, 50, now=1000), early, premises=premises) == set()
 
 
 def test_removals_after_the_key_descent_contradict_a_clock() -> None:
     first = Step([put(A, 10), put(B, 1500), put(D, 10)])
     steps = [first, Step([(A, None), (D, None), (B, None)])]
-    assert against(steps, clock(1), clock(2, 20, now=2000)) == {EVENT}
+    assert contradicted(steps, clock(1), clock(2, 20, now=2000)) == {EVENT}
     steps = [first, Step([(A, None), (B, None), (D, None)])]
-    assert against(steps, clock(1), clock(2, 20, now=2000)) == set()
+    assert contradicted(steps, clock(1), clock(2, 20, now=2000)) == set()
 
 
 def test_evidence_against_both_clocks() -> None:
-    assert against([Step([put(A, 10)])], clock(1, 50, now=1000)) == BOTH
+    assert contradicted([Step([put(A, 10)])], clock(1, 50, now=1000)) == BOTH
 
 
 def test_unknown_clocks_are_not_contradicted() -> None:
     steps = [Step([put(A, 10)])]
-    assert against(steps, clock(1, None, now=1000)) == {PROCESSING}
-    assert against(steps, BatchClock(BatchId(0), None, 50)) == {EVENT}
-    assert against(steps) == set()
+    assert contradicted(steps, clock(1, None, now=1000)) == {PROCESSING}
+    assert contradicted(steps, BatchClock(BatchId(0), None, 50)) == {EVENT}
+    assert contradicted(steps) == set()
 
 
 def test_evidence_is_separate_for_each_batch() -> None:

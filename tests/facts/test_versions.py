@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import reduce
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -68,10 +69,8 @@ def test_version_facts_are_the_sum_over_partitions(
 ) -> None:
     of_key = dict(zip(KEYS, partition, strict=True))
     _, _, complete = replay([Step(records) for records in history])
-    parts = [
-        replay([Step([r for r in records if of_key[r[0]] == number]) for records in history])[2]
-        for number in range(3)
-    ]
+    split = [[[r for r in delta if of_key[r[0]] == n] for delta in history] for n in range(3)]
+    parts = [replay(map(Step, deltas))[2] for deltas in split]
     totals = [reduce(VersionFacts.__add__, of_version) for of_version in zip(*parts, strict=True)]
     empty = [total.empty_deltas for total in totals]  # every partition writes a delta
     assert totals == [
@@ -82,7 +81,7 @@ def test_version_facts_are_the_sum_over_partitions(
 
 
 def test_two_versions_bytes_count_shared_rows_once() -> None:
-    remaining, put_over, gone, fresh = (bytes([n]) * 8 for n in range(4))
+    remaining, put_over, gone, fresh = KEYS[:4]
     _, _, facts = replay(
         [
             Step([(remaining, b"v" * 16), (put_over, b"v" * 16), (gone, b"v" * 16)]),
@@ -127,7 +126,7 @@ def sizes_as_clocks(block: RecordBlock) -> Int64s:
 
 @pytest.mark.parametrize("name", KERNELS)
 @given(
-    versions=st.lists(deltas, min_size=2, max_size=9),
+    versions=st.lists(deltas, min_size=4, max_size=9),
     alone=st.integers(0, 3),
     clock=st.sampled_from([None, sizes_as_clocks]),
 )
@@ -144,20 +143,14 @@ def test_versions_applied_together_equal_versions_applied_singly(
             state.apply(block(records))
             measure_version(state.end(), state, sizes, {})
         remainder = versions[alone:]
-        ends = np.cumsum([len(records) for records in remainder], dtype=np.int64)
+        ends = np.cumsum(list(map(len, remainder)), dtype=np.int64)
         numbers = range(alone + 1, len(versions) + 1)
-        if not remainder:
-            return
-        together = state.apply_ahead(
-            block([record for v in remainder for record in v]), ends, numbers
-        )
+        together = state.apply_ahead(block(list(chain(*remainder))), ends, numbers)
     files = dict.fromkeys(("delta_bytes", "snapshot_bytes", "raw_bytes"), ends * 0)
     columns = measure_versions(together, sizes, files)
     batches = fact_batches([FactColumns(VersionFacts, store, together.versions, columns)])
-    observed = [observation for batch in batches for observation in facts_in(batch)]
-    assert observed == [
-        Observed(store, version, fact) for version, fact in zip(numbers, facts[alone:], strict=True)
-    ]
+    expected_facts = map(Observed, repeat(store), numbers, facts[alone:])
+    assert list(chain(*map(facts_in, batches))) == list(expected_facts)
     for change, item in zip(together.iterate(), changes[alone:], strict=True):
         assert replace(change, sums=item.sums) == item
     assert (state.rows, state.versions, state.records) == (

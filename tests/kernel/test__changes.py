@@ -1,4 +1,4 @@
-"""The table of keys: one list of cases over both kernels."""
+"""The table of keys, by both kernels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Applied(NamedTuple):
 
 
 Put = tuple[int, int, int, int]
-"""Id, value size (negative: a removal), hash and clock."""
+"""Id, value size (negative for a removal), hash and clock."""
 
 
 def apply(  # noqa: PLR0913 - what a version is
@@ -105,7 +105,7 @@ def change_columns(
     numbers = np.full((len(NUMBERS), len(parts) + 1), 77, np.int64)
     outcomes = np.ones((len(OUTCOMES), len(parts) + 1), np.bool_)
     kernel.change_columns(table, parts, step, flags, 1, numbers, outcomes)
-    assert numbers[:, 0].tolist() == [77] * len(NUMBERS)  # in front of ``first`` nothing changes
+    assert numbers[:, 0].tolist() == [77] * len(NUMBERS)  # columns before ``first`` are unchanged
     assert outcomes[:, 0].all()
     result = dict(zip(NUMBERS, numbers[:, 1:].tolist(), strict=True))
     return result | dict(zip(OUTCOMES, outcomes[:, 1:].tolist(), strict=True))
@@ -260,7 +260,7 @@ def test_tally_of_a_key_with_several_records(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 0)])
     result = apply(kernel, table, [(0, -1, 0, 0), (0, 16, 2, 0)], step=1)
-    assert result.sums["removed_rows"] == 1  # as it was behind the first
+    assert result.sums["removed_rows"] == 1  # the sum after the first record
     sums, by_size, largest = tally(kernel, table, result.touched, step=1)
     assert (sums["removed_rows"], sums["changed_rows"], sums["reborn_rows"]) == (0, 1, 1)
     assert (by_size[1][8], by_size[1][16], largest) == (-1, 1, 24)
@@ -310,7 +310,7 @@ def test_several_versions_in_one_call_equal_single_calls(
     for step, version in enumerate(versions):
         expected.append(apply(kernel, alone, version, step=step, flags=flags))
         if len(expected[-1].touched) < len(version):
-            break  # a key has several records: none behind it is applied
+            break  # records after a repeated key are not applied
     flat = np.array([put for version in versions for put in version], np.int64).reshape(-1, 4)
     ids, sizes, hashes, times = flat.T.copy()
     ends = np.cumsum([len(version) for version in versions], dtype=np.int64)

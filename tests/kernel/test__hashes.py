@@ -1,4 +1,4 @@
-"""The hash of rows, by both kernels. tests/decode/test_spark_hash.py has it from Spark."""
+"""Hashes of rows, by both kernels. tests/decode/test_spark_hash.py has hashes of Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compares rows: one list of cases over both kernels."""
+"""Comparison of rows, by both kernels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compare(kernel: Kernel, rows: list[bytes], *program: int) -> list[int] | Non
 
 
 def below(kernel: Kernel, rows: list[bytes], *kinds: int) -> list[int] | None:
-    """Of rows of fields without operands."""
+    """Compare rows by a program of fields without operands."""
     return compare(kernel, rows, len(kinds), *kinds)
 
 
@@ -48,12 +48,12 @@ def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:
 
 
 def text(value: bytes) -> bytes:
-    """A row of one variable part."""
+    """Return a row of one variable part."""
     return row(16 << 32 | len(value), remainder=value + bytes(-len(value) % 8))
 
 
 def array(*values: int, nulls: int = 0, width: int = 8) -> bytes:
-    """A row of one array of up to 64 numbers."""
+    """Return a row of one array of up to 64 numbers."""
     data = b"".join(value.to_bytes(width, "little") for value in values)
     return text(struct.pack("<2Q", len(values), nulls) + data)
 

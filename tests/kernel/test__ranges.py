@@ -1,4 +1,4 @@
-"""Ranges of keys: one list of cases over both kernels."""
+"""Ranges of keys, by both kernels."""
 
 from __future__ import annotations
 

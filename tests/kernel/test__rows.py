@@ -1,4 +1,4 @@
-"""What looks into rows: one list of cases over both kernels."""
+"""Checks of rows and reads of their slots, by both kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of tables unpacked, their entries found: one list of cases over both kernels."""
+"""LZ4 blocks and entries of tables, by both kernels."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_lz4_unpack_inverts_compress(name: str, raw: list[bytes]) -> None:
     [
         b"",
         b"\x10",  # a literal that is not there
-        b"\xf0",  # a length that goes on
+        b"\xf0",  # a length without its end
         b"\xf0\xff\xff",
         b"\x10a\x01",  # a distance cut short
         b"\x10a\x00\x00\x00",  # no distance

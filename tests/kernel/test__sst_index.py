@@ -1,4 +1,4 @@
-"""The handles of an index: one list of cases over both kernels."""
+"""Handles of a table index, by both kernels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def handles(
     room: int = 20,
     trailer: int = 5,
 ) -> tuple[bool, list[tuple[int, int]]]:
-    """Whether these are all, and the handles."""
+    """Return whether the handles are complete, and the handles."""
     offsets, sizes = np.zeros((2, room), np.int64)
     count, complete = kernel.index_handles(entries, delta, first_keys, trailer, offsets, sizes)
     pairs = zip(offsets[:count].tolist(), sizes[:count].tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Several tables merged: one list of cases over both kernels."""
+"""Merging of several tables, by both kernels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def call(
     room: tuple[int, int] = (99, 99),
     first: int = 0,
 ) -> Any:
-    """Status, state, and the entries that make a value: a list for each live key."""
+    """Return status, state, the entries of the value of each live key, and the used room."""
     entries = [item for run in runs for item in run]
     tags = int64s(*(sequence << 8 | kind for _, sequence, kind in entries))
     ends = np.cumsum([0, *map(len, runs)])
@@ -100,7 +100,7 @@ def test_duplicate_sequence_number_is_refused(kernel: Kernel) -> None:
         kernel, [[(b"a", 1, PUT), (b"b", 1, PUT)], [(b"b", 1, MERGE)]], []
     )
     assert (status, result) == (BAD_ORDER, [[0]])
-    assert state[1] == 1  # the one with the lower type comes second
+    assert state[1] == 1  # the entry with the lower type is second
 
 
 def test_table_live_stops_when_the_room_is_full(kernel: Kernel) -> None:

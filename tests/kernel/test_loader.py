@@ -1,4 +1,4 @@
-"""One list of cases over both kernels, and the choice between them."""
+"""Functions of both kernels, and the choice between the kernels."""
 
 from __future__ import annotations
 

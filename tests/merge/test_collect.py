@@ -30,7 +30,7 @@ from tests.cases import Seen, facts_of_type, observed_in, problems_in, small_che
 NAME, OTHER = StoreName(0, "default"), StoreName(1, "default")
 
 
-def seen(fact: Fact, partition: int = 0, version: int = 4, operator: int = 0) -> Seen:
+def observe(fact: Fact, partition: int = 0, version: int = 4, operator: int = 0) -> Seen:
     return Observed(StoreId(operator, "default", partition), version, fact)
 
 
@@ -40,7 +40,7 @@ def collected(*observed: Seen) -> Facts:
 
 
 def version(partition: int, at: int, rows: int, operator: int = 0) -> Seen:
-    return seen(VersionFacts(stores=1, rows=rows), partition, at, operator)
+    return observe(VersionFacts(stores=1, rows=rows), partition, at, operator)
 
 
 def test_version_facts_are_summed_over_partitions_of_a_store() -> None:
@@ -75,8 +75,8 @@ def test_problems_are_ordered_by_partition_path_and_offset() -> None:
 
 
 def test_matched_rows_add_over_partitions() -> None:
-    result = [seen(MatchedRows(1, 10), 1), seen(MatchedRows(2, 20), 2)]
-    result.append(seen(MatchedRows(7), operator=1))
+    result = [observe(MatchedRows(1, 10), 1), observe(MatchedRows(2, 20), 2)]
+    result.append(observe(MatchedRows(7), operator=1))
     for order in permutations(result):
         assert collected(*order).sums(MatchedRows) == {
             NAME: MatchedRows(3, 30),
@@ -88,9 +88,9 @@ def test_field_sizes_add_by_row_part() -> None:
     first = RowBytes(1, 8, (FieldBytes(0, 8, 1, 7), FieldBytes(1)), 3)
     second = RowBytes(2, 16, (FieldBytes(0, 16, 2, 7), FieldBytes(2)), 3)
     result = [
-        seen(FieldSizes(RowPart.VALUE, first), 0),
-        seen(FieldSizes(RowPart.VALUE, second), 1),
-        seen(FieldSizes(RowPart.KEY, RowBytes(5))),
+        observe(FieldSizes(RowPart.VALUE, first), 0),
+        observe(FieldSizes(RowPart.VALUE, second), 1),
+        observe(FieldSizes(RowPart.KEY, RowBytes(5))),
     ]
     for order in permutations(result):
         assert collected(*order).fields == {
@@ -101,9 +101,9 @@ def test_field_sizes_add_by_row_part() -> None:
 
 def test_oldest_event_time_of_all_partitions_by_version() -> None:
     result = [
-        seen(OldestEventTime(9), 0, 3),
-        seen(OldestEventTime(5), 1, 3),
-        seen(OldestEventTime(7), 2, 4),
+        observe(OldestEventTime(9), 0, 3),
+        observe(OldestEventTime(5), 1, 3),
+        observe(OldestEventTime(7), 2, 4),
     ]
     for order in permutations(result):
         assert collected(*order).retention == {NAME: {3: 5, 4: 7}}
@@ -112,9 +112,9 @@ def test_oldest_event_time_of_all_partitions_by_version() -> None:
 # --- timers ----------------------------------------------------------------------------------
 
 
-def against(partition: int, kind: TimeoutKind, operator: int = 0) -> Seen:
+def evidence_against(partition: int, kind: TimeoutKind, operator: int = 0) -> Seen:
     """Return evidence of a partition against a clock in the batch of version 4."""
-    return seen(ClockEvidence(frozenset({kind})), partition, 4, operator)
+    return observe(ClockEvidence(frozenset({kind})), partition, 4, operator)
 
 
 def leftovers(
@@ -129,9 +129,9 @@ def leftovers(
     }
     sizes: dict[str, Any] = {"key_bytes": 8, "value_bytes": 8}
     return [
-        seen(LeftoverCount(**common, **sizes, rows=1, fired=1), partition, operator=operator),
-        seen(LeftoverAge(**common, rows=1), partition, operator=operator),
-        seen(Leftover(**common, **sizes, key=key, puts=1), partition, operator=operator),
+        observe(LeftoverCount(**common, **sizes, rows=1, fired=1), partition, operator=operator),
+        observe(LeftoverAge(**common, rows=1), partition, operator=operator),
+        observe(Leftover(**common, **sizes, key=key, puts=1), partition, operator=operator),
     ]
 
 
@@ -145,12 +145,12 @@ def clocks(result: Iterable[Observed[Any]]) -> set[TimeoutKind]:
 @pytest.mark.parametrize(
     ("evidence", "kept", "undecided"),
     [
-        ([against(0, PROCESSING)], {EVENT}, set()),
-        ([against(0, EVENT)], {PROCESSING}, set()),
-        ([against(0, EVENT), against(1, EVENT)], {PROCESSING}, set()),
+        ([evidence_against(0, PROCESSING)], {EVENT}, set()),
+        ([evidence_against(0, EVENT)], {PROCESSING}, set()),
+        ([evidence_against(0, EVENT), evidence_against(1, EVENT)], {PROCESSING}, set()),
         ([], set(), {EVENT, PROCESSING}),
-        ([against(0, EVENT), against(1, PROCESSING)], set(), {EVENT, PROCESSING}),
-        ([against(0, EVENT, operator=1)], set(), {EVENT, PROCESSING}),
+        ([evidence_against(0, EVENT), evidence_against(1, PROCESSING)], set(), {EVENT, PROCESSING}),
+        ([evidence_against(0, EVENT, operator=1)], set(), {EVENT, PROCESSING}),
     ],
 )
 @pytest.mark.parametrize("order", [1, -1])
@@ -163,7 +163,7 @@ def test_clock_without_contradiction_is_kept(
 
 
 def test_contradictory_clocks_without_leftovers_leave_nothing_undecided() -> None:
-    facts = collected(against(0, EVENT), against(1, PROCESSING))
+    facts = collected(evidence_against(0, EVENT), evidence_against(1, PROCESSING))
     assert (facts.undecided, facts.leftovers, facts.totals) == ([], [], [])
     assert facts.resolution.clock_of(NAME, 4).kind is None
 
@@ -174,26 +174,28 @@ def test_leftovers_of_a_watermark_need_no_clock() -> None:
 
 
 def test_clock_is_decided_per_store() -> None:
-    second = [*leftovers(0, EVENT, operator=1), against(0, PROCESSING, operator=1)]
+    second = [*leftovers(0, EVENT, operator=1), evidence_against(0, PROCESSING, operator=1)]
     facts = collected(*UNSURE, *second)
     assert {item.store.name for item in facts.undecided} == {NAME}
     assert {leftover.store.name for leftover in facts.leftovers} == {OTHER}
 
 
 def test_user_clock_is_set_if_only_one_clock_was_tracked() -> None:
-    by_event = seen(CallsByClock(EVENT, TimerCalls(armed_by_data=1)))
-    by_processing = seen(CallsByClock(PROCESSING, TimerCalls(armed_by_data=1)))
-    facts = collected(by_event, against(0, EVENT))
+    by_event = observe(CallsByClock(EVENT, TimerCalls(armed_by_data=1)))
+    by_processing = observe(CallsByClock(PROCESSING, TimerCalls(armed_by_data=1)))
+    facts = collected(by_event, evidence_against(0, EVENT))
     assert facts.resolution.user_clock == EVENT
     assert facts.calls[NAME, EVENT].armed_by_data == 1
-    assert collected(by_event, by_processing, against(0, EVENT)).resolution.user_clock is None
+    assert (
+        collected(by_event, by_processing, evidence_against(0, EVENT)).resolution.user_clock is None
+    )
 
 
 def test_timer_calls_of_partitions_add_to_habits() -> None:
     calls = CallsByClock(EVENT, TimerCalls(armed_by_data=10, timeout_kept=3))
-    assert collected(seen(calls, 0)).resolution.habits == frozenset()
+    assert collected(observe(calls, 0)).resolution.habits == frozenset()
     expected = {(NAME, EVENT, Needs.KEPT_BY_HABIT.value)}
-    assert collected(seen(calls, 0), seen(calls, 1)).resolution.habits >= expected
+    assert collected(observe(calls, 0), observe(calls, 1)).resolution.habits >= expected
 
 
 def test_leftovers_are_ordered_by_age_size_partition_and_key() -> None:

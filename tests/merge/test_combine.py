@@ -91,10 +91,10 @@ def test_reports_with_facts_combined_in_the_process_are_equal(
 
 
 @pytest.mark.full
-def test_audit_of_every_fixture_with_combined_facts_is_equal(
+def test_audit_of_every_second_fixture_with_combined_facts_is_equal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    paths = list(map(str, sorted(NEWEST.glob("*/checkpoint"))))
+    paths = list(map(str, sorted(NEWEST.glob("*/checkpoint"))[::2]))
     expected = [text(api.audit(path)) for path in paths]
     monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
     assert [text(api.audit(path)) for path in paths] == expected

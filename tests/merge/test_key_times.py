@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 
 import pytest
@@ -40,8 +40,9 @@ COUNT = parse_ddl("value bigint")
 SECOND = 1000
 PARTITIONS = 2
 
+USERS = ["user-0", "user-1" * 2, "user-2" * 3, "user-3" * 4]
 Event = tuple[int, int, int]
-"""Side (0 is the left one), user and time in ms."""
+"""Side (0 is the left one), index of a user, and time in ms."""
 Key = tuple[int, str]
 
 
@@ -128,14 +129,10 @@ def simulate(
     logs: list[Batch] = []
     for number, events in enumerate(history):
         logs.append(Batch(watermark, SECOND * number + 1, number))
-        for partition, pair in enumerate(sides):
-            for choice, side in enumerate(pair):
-                keys = [
-                    (time, f"user-{user}" * (user + 1))
-                    for at, user, time in events
-                    if at == choice and user % PARTITIONS == partition
-                ]
-                side.run(keys, watermark, number + 1)
+        for partition, choice in product(range(PARTITIONS), (0, 1)):
+            own = [e for e in events if (e[1] % PARTITIONS, e[0]) == (partition, choice)]
+            keys = [(time, USERS[user]) for _, user, time in own]
+            sides[partition][choice].run(keys, watermark, number + 1)
         newest = max([newest, *(time for _, _, time in events)])
         watermark = max(watermark, newest - delay)
     return logs
@@ -166,9 +163,6 @@ def partitions(
 def covered(sides: list[list[Side]]) -> set[bytes]:
     """Return the live rows that a watermark on the key would have removed."""
     return {key for side in chain(*sides) for key in side.due}
-
-
-USERS = [f"user-{user}" * (user + 1) for user in range(4)]
 
 
 @given(

@@ -263,6 +263,9 @@ def test_run_of_timeouts_starts_at_the_first_batch_with_its_clock() -> None:
     assert only_last.resolve(NAME, 9, row) == replace(row, first_expired_version=5, fired=1)
     earlier = resolution(v1=NOT_PROCESSING, v5=NOT_PROCESSING)
     assert earlier.resolve(NAME, 9, row) == row
+    # A run with gaps that starts at the first evidence is complete.
+    gaps = replace(row, fired=3)
+    assert resolution(v2=NOT_PROCESSING, v5=NOT_PROCESSING).resolve(NAME, 9, gaps) == gaps
 
 
 def test_ignored_timer_fires_since_its_clock_is_shown_again() -> None:

@@ -74,6 +74,7 @@ Rows = tuple[list[int], list[int], list[tuple[int, int]]]
 
 
 def rows_of(differ: Differences, side: Compared, kind: str) -> Rows:
+    """Return the rows of one kind of difference."""
     ids = differ.ids[kind]
     positions, _ = differ.places(side, ids)
     files = [number for number in range(6) if positions.has_any_in(number)]
@@ -82,8 +83,10 @@ def rows_of(differ: Differences, side: Compared, kind: str) -> Rows:
 
 
 def expected_rows(state: dict[bytes, tuple[bytes, tuple[int, int]]], keys: Iterable[bytes]) -> Rows:
-    values, places = zip(*map(state.__getitem__, keys), strict=True) if keys else ((), ())
-    return sorted(map(len, keys)), sorted(map(len, values)), sorted(places)
+    """Return the rows of some keys of a version."""
+    rows = list(map(state.__getitem__, keys))
+    places = sorted(place for _, place in rows)
+    return sorted(map(len, keys)), sorted(len(value) for value, _ in rows), places
 
 
 def test_forgotten_version_has_no_keys() -> None:

@@ -60,14 +60,14 @@ class BytesSource:
 
 @cache
 def case_names() -> tuple[str, ...]:
-    """The names of all cases."""
+    """Return the names of all cases."""
     with zipfile.ZipFile(FIXTURE) as archive:
         return tuple(sorted({name.split("/")[0] for name in archive.namelist()}))
 
 
 @cache
 def case(name: str) -> Case:
-    """One case."""
+    """Return one case."""
     with zipfile.ZipFile(FIXTURE) as archive:
         names = [element for element in archive.namelist() if element.startswith(f"{name}/")]
         files = {item.split("/")[1]: archive.read(item) for item in names}
@@ -81,13 +81,13 @@ def case(name: str) -> Case:
 
 
 def opened(name: str, limits: Limits = LIMITS) -> list[Table]:
-    """The tables of a case."""
+    """Return the tables of a case."""
     tables = case(name).tables
     return [Table(BytesSource(data), path, limits) for path, data in tables.items()]
 
 
 def rows_of(blocks: Iterable[LiveBlock]) -> list[tuple[bytes, bytes]]:
-    """Keys and values of blocks."""
+    """Return the keys and values of blocks."""
     return list(_rows(blocks))
 
 
@@ -99,7 +99,7 @@ def _rows(blocks: Iterable[LiveBlock]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def entries_of(table: Table) -> list[Entry]:
-    """All entries of a table."""
+    """Return all entries of a table."""
     return [
         (block.key(i), int(block.sequence[i]), int(block.type[i]), block.value(i))
         for block in table.entries()
@@ -110,7 +110,7 @@ def entries_of(table: Table) -> list[Entry]:
 def live(
     data: Iterable[bytes], limits: Limits = LIMITS, start: bytes = b"", end: bytes | None = None
 ) -> list[tuple[bytes, bytes]]:
-    """What several files hold together; of a range of keys, that range's alone."""
+    """Return the live rows of several files, of all keys or of a range of keys."""
     tables = [Table(BytesSource(item), None, limits) for item in data]
     return within(rows_of(live_entries(tables, limits, start=start, end=end)), start, end)
 
@@ -118,7 +118,7 @@ def live(
 def within(
     rows: Iterable[tuple[bytes, bytes]], start: bytes, end: bytes | None
 ) -> list[tuple[bytes, bytes]]:
-    """Those rows whose keys lie in a range."""
+    """Return the rows whose keys are in a range."""
     return [row for row in rows if start <= row[0] and (end is None or row[0] < end)]
 
 
@@ -126,7 +126,7 @@ def within(
 
 
 def varint(value: int) -> bytes:
-    """An integer as RocksDB writes it."""
+    """Return an integer as RocksDB writes it."""
     result = bytearray()
     while value >= 0x80:
         result.append(value & 0x7F | 0x80)
@@ -135,12 +135,12 @@ def varint(value: int) -> bytes:
 
 
 def internal_key(key: bytes, sequence: int, kind: int) -> bytes:
-    """A user key with sequence number and type."""
+    """Return a user key with its sequence number and type."""
     return key + struct.pack("<Q", sequence << 8 | kind)
 
 
 def block_of(pairs: Iterable[tuple[bytes, bytes]], *, shared: bool = True) -> bytes:
-    """A block of keys and values, with one restart."""
+    """Return a block of keys and values with one restart."""
     result, before = bytearray(), b""
     for key, value in pairs:
         same = 0
@@ -216,5 +216,5 @@ def table_of(
 
 
 def sorted_entries(entries: Iterable[Entry]) -> list[Entry]:
-    """Entries in the order of a table: by user key, the newest first."""
+    """Return entries in the order of a table: by user key, the newest first."""
     return sorted(entries, key=lambda entry: (entry[0], -entry[1]))

@@ -41,7 +41,7 @@ def test_former_name_of_the_properties_block() -> None:
 
 
 def without(name: bytes, *, twice: bool = False) -> bytes:
-    """A table whose metaindex has nothing but an entry of another name."""
+    """Return a table whose metaindex has only an entry of another name."""
     writer = Writer()
     index = writer.add(block_of([]))
     metaindex = writer.add(block_of([(name, index)] * (1 + twice)))
