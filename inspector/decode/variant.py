@@ -49,11 +49,11 @@ def variant_value(metadata: bytes, value: bytes, depth: int = LIMITS.nesting) ->
     Objects are dicts, arrays are lists. Values that JSON does not have are Decimal, bytes, UUID,
     and the three kinds of time above.
     """
-    # Objects are dicts, arrays lists; Decimal, bytes, UUID and the three kinds of time above stand
-    # for what JSON has no word for.
     try:
         return _Variant(metadata, value).at(0, depth)
-    except (IndexError, struct.error, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise RowError(f"got a variant with text that is not UTF-8 ({error.reason})") from None
+    except (IndexError, struct.error) as error:
         raise RowError(f"got a variant that ends too early ({error})") from None
 
 
