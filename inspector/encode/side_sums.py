@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import struct
-import time
 import zlib
 
 import google_crc32c
+
+from inspector.clock import epoch_ms
 
 _PART_BYTES = 512  # bytes of one checksum: Hadoop's default (``file.bytes-per-checksum``)
 
@@ -43,7 +44,7 @@ class SideSums:
             "algorithm": "CRC32C",
             "value": signed,
             "mainFileSize": self._size,
-            "timestampMs": time.time_ns() // 1_000_000,
+            "timestampMs": epoch_ms(),
             "creator": {"executorId": "inspector", "taskInfo": ""},
         }
         return json.dumps(content, separators=(",", ":")).encode()

@@ -12,7 +12,6 @@ import pickle
 import queue
 import signal
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import cached_property
@@ -23,6 +22,7 @@ from inspector.analyses.audit import audit
 from inspector.analyses.shared.fleet_run import find_all
 from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Options
+from inspector.clock import epoch_ms
 from inspector.credentials import redact
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.light_dataclasses import dataclass, field, fields
@@ -125,11 +125,11 @@ def _audit(request: AuditRequest, worker: WorkerOptions) -> Answer:
             committed = None if last is None else last.entry.commit_time_ms
         else:
             committed = commit_time_ms(opened.checkpoint)
-        result = result_of(report, request.url, committed, _now_ms())
+        result = result_of(report, request.url, committed, epoch_ms())
         rows = rows_of(report, audited)
     except Exception as error:  # noqa: BLE001 - one checkpoint does not stop the others
         message = message_of(error)
-        result = result_of_failure(path, request.url, message, _now_ms())
+        result = result_of_failure(path, request.url, message, epoch_ms())
         rows = [row_of_failure(path, message, "audit", audited)]
     error_text = results.write(request.path, result) if results else ""
     return Answer(result, rows if worker.history else (), error=error_text)
@@ -179,11 +179,6 @@ def _kept_results(worker: WorkerOptions) -> KeptResults | None:
     """Return the kept results; None without a cache."""
     folder = worker.options.cache
     return None if folder is None else KeptResults(folder, worker.options.storage_options)
-
-
-def _now_ms() -> int:
-    """Return the present time in epoch ms."""
-    return time.time_ns() // 1_000_000
 
 
 def main(number: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -16,6 +15,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.sizes import SizeRow
 from inspector.analyses.top import KEYS_BY_RANK, top_report
 from inspector.checkpoint.stops import Stop
+from inspector.clock import epoch_ms
 from inspector.decode.row_hash import HASH, row_hash
 from inspector.facts.top_keys import TopBy, TopKey
 from inspector.light_dataclasses import replace
@@ -67,7 +67,7 @@ class Pages:
         entries = [entry or pending for entry, pending in pairs]
         frame = Frame("Checkpoints", about=f"{about} {self._about()}".strip())
         command = self.source.command("audit", None, Part())
-        return fleet_html(frame, entries, time.time_ns() // 1_000_000, command)
+        return fleet_html(frame, entries, epoch_ms(), command)
 
     def page(self, position: Position, stop: Stop) -> str:
         """Return the page at a position. Raises the errors of opening and reading."""

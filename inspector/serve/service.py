@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from math import ceil
 
+from inspector.clock import epoch_ms
 from inspector.credentials import redact
 from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import bytes_text, count_text, duration_text
@@ -42,7 +43,7 @@ class SystemClock:
 
     def epoch_ms(self) -> int:
         """Return the present time in epoch ms."""
-        return time.time_ns() // 1_000_000
+        return epoch_ms()
 
     def wait(self, stopping: threading.Event, seconds: float) -> None:
         """Wait this long, or until ``stopping`` is set."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -30,6 +29,7 @@ from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
+from inspector.clock import epoch_ms
 from inspector.discovery import copy_contents
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
 from inspector.discovery.listing import listing_problems
@@ -767,7 +767,7 @@ class _Copy:
             query_id=self._checkpoint.logs.query_id,
             batch=version - 1,
             changed_versions=tuple(sorted(changed)),
-            made_ms=time.time_ns() // 1_000_000,
+            made_ms=epoch_ms(),
             made_by=__version__,
             evicted=tuple(
                 f"{short_count_text(fact.rows, 'row')} ({kind}) of operator {name.operator_id}, "

@@ -8,7 +8,6 @@ Otherwise all files are read.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from hashlib import blake2b
@@ -24,6 +23,7 @@ from inspector.checkpoint.roots import STATE, is_root_with, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Tree
 from inspector.checkpoint.urls import lies_in
+from inspector.clock import epoch_ms
 from inspector.discovery.restart import Load, Obstacle, Restart
 from inspector.discovery.restart_reasons import Condition, Doubt, ForeignEntry
 from inspector.engines.engine import HADOOP
@@ -141,7 +141,7 @@ class ReportCache:
             "tool": _tool(),
             "is_root": self.is_root,
             "listing": self._listing,
-            "made_ms": time.time_ns() // 1_000_000,
+            "made_ms": epoch_ms(),
             "report": report_json(report),
         }
         self._attempt(lambda files: files.write(self._name, json.dumps(entry).encode()))
@@ -175,7 +175,7 @@ class ReportCache:
         None if a file may change without a trace. A listing that fails leaves ``_listing``
         unchanged.
         """
-        began_ms = time.time_ns() // 1_000_000
+        began_ms = epoch_ms()
         try:
             flat = storage.tree()
             tree = storage.walk((OFFSETS, COMMITS, STATE)) if flat is None else flat

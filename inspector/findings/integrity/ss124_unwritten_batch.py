@@ -16,11 +16,11 @@ Source:
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
 
+from inspector.clock import epoch_ms
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.listing import is_repartitioning
 from inspector.findings.finding import Severity, Weight
@@ -69,7 +69,7 @@ class UnwrittenBatch(Rule[CheckpointView]):
             return
         if restart.obstacles or is_repartitioning(checkpoint):  # findings of their own say why
             return
-        age, usual = now_ms() - restart.planned_ms, usual_gap_ms(checkpoint, restart.batch)
+        age, usual = epoch_ms() - restart.planned_ms, usual_gap_ms(checkpoint, restart.batch)
         gap = usual or UNKNOWN_GAP_MS
         if age < self.unwritten_noted * gap or is_writing(checkpoint, restart.batch):
             return
@@ -95,11 +95,6 @@ class UnwrittenBatch(Rule[CheckpointView]):
         "{age:duration}: it runs, or it failed.",
         evidence=_EVIDENCE,
     )
-
-
-def now_ms() -> int:
-    """Return the present time of this machine in epoch ms."""
-    return time.time_ns() // 1_000_000
 
 
 def usual_gap_ms(checkpoint: Checkpoint, batch: int) -> float | None:

@@ -42,7 +42,7 @@ def planned(tmp_path: Path) -> tuple[Path, int, int]:
 
 
 def findings(root: Path, now: int, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
-    monkeypatch.setattr(ss124_unwritten_batch, "now_ms", lambda: now)
+    monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", lambda: now)
     return [f for f in api.audit(str(root)).findings if f.kind.id == "SS124"]
 
 
@@ -62,7 +62,7 @@ def test_the_first_line_says_when_it_was_planned_and_for_how_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, at, _ = planned(tmp_path)
-    monkeypatch.setattr(ss124_unwritten_batch, "now_ms", lambda: at + 3 * 3_600_000)
+    monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", lambda: at + 3 * 3_600_000)
     report = api.audit(str(root))
     assert report.level is Level.WARNING
     batch = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
@@ -119,6 +119,6 @@ def test_an_audit_that_depends_on_the_time_is_not_kept(
     options = api.Options(cache=str(tmp_path / "cache"))
     levels = []
     for now in (at + gap, at + 3_600_000 * 3):
-        monkeypatch.setattr(ss124_unwritten_batch, "now_ms", partial(int, now))
+        monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", partial(int, now))
         levels.append("SS124" in {f.kind.id for f in api.audit(str(root), options).findings})
     assert levels == [False, True]
