@@ -119,6 +119,28 @@ def test_watch_after_cleanup_by_the_query(query: Growing) -> None:
     assert sum(total.fact.rows for total in seen.facts.totals) == 72
 
 
+@pytest.mark.parametrize(
+    ("seen", "newest", "removed"),
+    [(8, 10, "batch 9 was removed before it"), (7, 10, "batches 8 to 9 were removed before they")],
+)
+def test_watch_notes_batches_removed_unread(
+    query: Growing, seen: int, newest: int, removed: str
+) -> None:
+    for batch in range(3, seen + 1):
+        query.run(batch)
+    followed = Following(str(query.root), Options())
+    assert ids(followed.look()) == [seen]
+    for batch in range(seen + 1, newest + 1):
+        query.run(batch)
+    for path in query.root.glob("state/0/0/*.delta"):
+        path.unlink()  # the snapshot of version 11 remains
+    (batch_seen,) = followed.look()
+    assert batch_seen.batch_id == newest
+    assert batch_seen.notes == (
+        f"{removed} could be read here: batch {newest} is the newest that is whole",
+    )
+
+
 def test_watch_after_reset_to_an_earlier_batch(query: Growing) -> None:
     query.run(3)
     query.run(4)
