@@ -171,8 +171,8 @@ class OtherFilesRow(t.Row, table="other_files"):
     partition_id: Annotated[t.PartitionId, t.Rank(5)]
     kind: Annotated[
         t.Text,
-        "`table`, `table_log`, `abandoned`, `temporary`, `hadoop_checksum`, `spark_checksum` or "
-        "`other`.",
+        "`table`, `table_log`, `abandoned` (attempt not committed), `temporary`, "
+        "`hadoop_checksum`, `spark_checksum` or `other`.",
         t.Rank(1),
     ]
     files: Annotated[t.Count, "Number of files.", t.Rank(2)]
