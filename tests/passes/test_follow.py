@@ -43,6 +43,7 @@ from tests.cases import (
 from tests.encode import state_file
 from tests.faults import before_each_read, refusing
 from tests.fixture_folder import NEWEST
+from tests.passes.support import rows_of_store
 from tests.profiles import sampled
 
 
@@ -52,14 +53,23 @@ def specs_of(root: Path, version: int) -> list[str]:
 
 
 def seen_by(followed: Callable[..., Any], root: Path, version: int) -> list[Seen]:
-    tasks = batch_of(
-        TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs_of(root, version))]
-    )
+    specs = enumerate(specs_of(root, version))
+    tasks = batch_of(TASKS, [{"task_id": number, "spec": spec} for number, spec in specs])
     return [fact for batch in followed([tasks]) for fact in facts_in(batch)]
 
 
 def words(result: list[Seen]) -> list[str]:
     return sorted(map(repr, result))
+
+
+def words_of_complete_pass(root: Path, version: int) -> list[str]:
+    """Return the facts of a pass over all files of a version."""
+    return words(observed(specs_of(root, version), run_tasks))
+
+
+def rows_by_version(facts: list[Seen]) -> dict[int, int]:
+    """Return the number of rows of each version of one store."""
+    return {item.version: item.fact.rows for item in facts if isinstance(item.fact, VersionFacts)}
 
 
 @pytest.fixture
@@ -88,7 +98,7 @@ def test_every_version_has_the_facts_of_a_pass_over_all_files(case: str) -> None
     followed, compared = Followed(), 0
     for version in range(1, open_checkpoint(str(root)).newest_version + 1):
         seen = seen_by(followed, root, version)
-        assert words(seen) == words(observed(specs_of(root, version), run_tasks))
+        assert words(seen) == words_of_complete_pass(root, version)
         compared += len(seen)
     assert compared > 20
 
@@ -112,7 +122,7 @@ def test_a_later_version_reads_the_deltas_that_it_has_more(
 def test_a_version_that_is_older_is_replayed_from_the_files(tmp_path: Path) -> None:
     root, followed = small_checkpoint(tmp_path), Followed()
     seen_by(followed, root, 4)
-    assert words(seen_by(followed, root, 2)) == words(observed(specs_of(root, 2), run_tasks))
+    assert words(seen_by(followed, root, 2)) == words_of_complete_pass(root, 2)
 
 
 def test_a_delta_that_was_written_once_more_is_read_once_more(tmp_path: Path) -> None:
@@ -120,49 +130,42 @@ def test_a_delta_that_was_written_once_more_is_read_once_more(tmp_path: Path) ->
     seen_by(followed, root, 3)
     rewritten = root / "state/1/0/3.delta"
     rewritten.write_bytes(state_file([(micros(n), b"\0" * 16) for n in range(7, 20)], "lz4"))
-    assert words(seen_by(followed, root, 4)) == words(observed(specs_of(root, 4), run_tasks))
+    assert words(seen_by(followed, root, 4)) == words_of_complete_pass(root, 4)
 
 
-@pytest.mark.parametrize(("older", "certainty"), [(True, "undecided"), (False, "proven")])
+@pytest.mark.parametrize(
+    ("delta_seconds", "certainty", "problems"),
+    [(1_704_067_201, "undecided", [0, 1, 1]), (1_704_067_200, "proven", [0, 0, 0])],
+    ids=["snapshot is older", "snapshot is as old"],
+)
 def test_a_snapshot_of_a_batch_that_ran_again_is_held_against_its_delta(
-    tmp_path: Path, older: bool, certainty: str
+    tmp_path: Path, delta_seconds: int, certainty: str, problems: list[int]
 ) -> None:
     remaining, due = group_state(2, NO_TIMEOUT), group_state(1, 600)
-    batches = [Batch(900 * (n > 0), 1000 * n + 1000, 1) for n in range(4)]
+    batches = [Batch(0, 1000, 1), Batch(900, 2000, 1), Batch(900, 3000, 1), Batch(900, 4000, 1)]
     write_logs(tmp_path, batches, {"shuffle.partitions": "1"})
     write_operator(tmp_path, 0, "applyInPandasWithState", "default")
     write_schema(tmp_path / "state/0/0", USER, GROUP_STATE)
     rows = {1: [(user("a"), due)], 2: [(user("a"), remaining)], 3: [], 4: []}
     write_store(tmp_path / "state/0/0", rows, {3: [(user("a"), due)]})
-    times = 1_704_067_200 + older, 1_704_067_200
-    for kind, seconds in zip(("delta", "snapshot"), times, strict=True):
-        os.utime(tmp_path / f"state/0/0/3.{kind}", (seconds, seconds))
+    os.utime(tmp_path / "state/0/0/3.delta", (delta_seconds, delta_seconds))
+    os.utime(tmp_path / "state/0/0/3.snapshot", (1_704_067_200, 1_704_067_200))
     followed = Followed()
     seen = [seen_by(followed, tmp_path, version) for version in (2, 3, 4)]
-    assert [len(problems_in(rows)) for rows in seen] == [0, older, older]
+    assert [len(problems_in(facts)) for facts in seen] == problems
     assert {fact.certainty.value for fact in facts_of_type(seen[-1], LeftoverCount)} == {certainty}
 
 
 def test_deltas_that_were_cleaned_up_are_bridged_by_a_snapshot(tmp_path: Path) -> None:
     root, followed = small_checkpoint(tmp_path), Followed()
     seen_by(followed, root, 1)
-    for version in (1, 2, 3):
-        (root / f"state/1/1/{version}.delta").unlink()
+    (root / "state/1/1/1.delta").unlink()
+    (root / "state/1/1/2.delta").unlink()
+    (root / "state/1/1/3.delta").unlink()
     seen = seen_by(followed, root, 4)
-    versions = {
-        element.version: element.fact.rows
-        for element in seen
-        if isinstance(element.fact, VersionFacts)
-        and (element.store.operator_id, element.store.partition_id) == (1, 1)
-    }
-    assert set(versions) == {1, 3, 4}
-    result = observed(specs_of(root, 4), run_tasks)
-    assert versions[4] == next(
-        item.fact.rows
-        for item in result
-        if isinstance(item.fact, VersionFacts)
-        and (item.version, item.store.operator_id, item.store.partition_id) == (4, 1, 1)
-    )
+    assert rows_by_version(rows_of_store(seen, 1, "default", 1)) == {1: 12, 3: 3, 4: 3}
+    complete = observed(specs_of(root, 4), run_tasks)
+    assert rows_by_version(rows_of_store(complete, 1, "default", 1)) == {3: 3, 4: 3}
 
 
 def test_a_file_that_cannot_be_read_is_told_once_a_version_until_a_snapshot(tmp_path: Path) -> None:
@@ -173,8 +176,7 @@ def test_a_file_that_cannot_be_read_is_told_once_a_version_until_a_snapshot(tmp_
     assert str(problem.path).endswith("state/1/1/2.delta")
     # The snapshot of version 3 begins anew.
     seen = seen_by(followed, root, 4)
-    rows = [item for item in seen if isinstance(item.fact, VersionFacts) and item.version == 4]
-    assert {(row.store.operator_id, row.store.partition_id) for row in rows} >= {(1, 1)}
+    assert rows_by_version(rows_of_store(seen, 1, "default", 1)) == {1: 12, 3: 3, 4: 3}
     assert len(problems_in(seen)) == 1
     # When the query has cleaned the file up, nothing is wrong any more.
     (root / "state/1/1/2.delta").unlink()
@@ -187,7 +189,7 @@ def test_what_the_storage_refused_is_read_again(tmp_path: Path) -> None:
     with refusing("2.delta", OSError("timed out")):
         assert facts_of_type(seen_by(followed, root, 2), ReadProblem)
     seen = seen_by(followed, root, 3)
-    assert words(seen) == words(observed(specs_of(root, 3), run_tasks))
+    assert words(seen) == words_of_complete_pass(root, 3)
 
 
 def test_another_schema_begins_anew(tmp_path: Path) -> None:
@@ -195,7 +197,7 @@ def test_another_schema_begins_anew(tmp_path: Path) -> None:
     seen_by(followed, root, 2)
     shutil.rmtree(root / "state/1/0/_metadata")
     seen = seen_by(followed, root, 3)
-    assert words(seen) == words(observed(specs_of(root, 3), run_tasks))
+    assert words(seen) == words_of_complete_pass(root, 3)
 
 
 def test_a_map_with_many_dead_keys_is_made_anew(
@@ -212,7 +214,7 @@ def test_a_map_with_many_dead_keys_is_made_anew(
     seen = seen_by(followed, root, 4)
     mine = [Path(path).name for path in opened if "0/0/left-keyToNumValues" in path]
     assert mine == ["1.delta", "2.delta", "3.delta", "4.delta"]
-    assert words(seen) == words(observed(specs_of(root, 4), run_tasks))
+    assert words(seen) == words_of_complete_pass(root, 4)
 
 
 def test_facts_of_old_versions_are_forgotten(
@@ -220,6 +222,7 @@ def test_facts_of_old_versions_are_forgotten(
 ) -> None:
     monkeypatch.setattr(follow, "KEPT_VERSIONS", 2)
     root, followed = small_checkpoint(tmp_path), Followed()
-    for version in (1, 2, 3, 4):
-        seen = seen_by(followed, root, version)
-    assert {item.version for item in seen if isinstance(item.fact, VersionFacts)} == {3, 4}
+    seen_by(followed, root, 1)
+    seen_by(followed, root, 2)
+    seen_by(followed, root, 3)
+    assert set(rows_by_version(seen_by(followed, root, 4))) == {3, 4}

@@ -21,17 +21,30 @@ from inspector.passes.live_rows import live_prints
 from inspector.passes.store_reader import StoreReader, open_stores
 from tests import cases
 from tests.cases import Batch, run, run_rows, small_checkpoint, tasks_of
+from tests.cli.support import rows_where, values
 from tests.encode import Record
+from tests.passes.support import rows_of_store, specs_of, states_after
 from tests.profiles import costly
 
 Rows = list[dict[str, Any]]
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8, b"c" * 16])
-values = st.sampled_from([b"", b"v" * 8, b"w" * 16])
-deltas = st.lists(st.tuples(keys, values | st.none()), max_size=8)
+new_values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
+deltas = st.lists(st.tuples(keys, new_values), max_size=8)
 
 
 def rows_of(root: Path, version: int | None = None) -> Rows:
-    return run([task.to_json() for task in tasks_of(root, version)], run_rows)
+    return run(specs_of(root, version), run_rows)
+
+
+def write_history(
+    root: Path, history: list[list[Record]], snapshot: int
+) -> list[dict[bytes, bytes]]:
+    """Write deltas, and a snapshot if there is such a version, and return the rows by version."""
+    cases.write_logs(root, [Batch()] * len(history))
+    states = states_after(history)
+    snapshots = {snapshot: list(states[snapshot].items())} if 0 < snapshot < len(states) else {}
+    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), snapshots)
+    return states
 
 
 @costly
@@ -39,23 +52,11 @@ def rows_of(root: Path, version: int | None = None) -> Rows:
 def test_the_rows_are_those_of_a_dict(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], snapshot: int
 ) -> None:
-    root = cases.write_logs(tmp_path_factory.mktemp("c"), [Batch() for _ in history])
-    state: dict[bytes, bytes] = {}
-    versions = []
-    for records in history:
-        for key, value in records:
-            state.pop(key, None)
-            state.update({} if value is None else {key: value})
-        versions.append(dict(state))
-    snapshots = (
-        {snapshot: list(versions[snapshot - 1].items())} if 0 < snapshot <= len(history) else {}
-    )
-    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), snapshots)
-    for version, expected in enumerate(versions, 1):
-        rows = rows_of(root, version)
-        assert {row["kind"] for row in rows} <= {"row"}
-        assert {row["version"] for row in rows} <= {version}
-        assert sorted((row["key"], row["value"]) for row in rows) == sorted(expected.items())
+    root = tmp_path_factory.mktemp("c")
+    for version, state in enumerate(write_history(root, history, snapshot)):
+        rows = rows_where(rows_of(root, version), kind="row", version=version)
+        assert rows == rows_of(root, version)
+        assert sorted(values(rows, "key", "value")) == sorted(state.items())
 
 
 @costly
@@ -64,11 +65,12 @@ def test_prints_of_a_version_are_those_of_its_rows(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], passes: int
 ) -> None:
     """Blocks that are read for the second time come after a key that is there twice."""
-    root = cases.write_logs(tmp_path_factory.mktemp("c"), [Batch() for _ in history])
-    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), {})
-    (task,) = (replace(task, passes=passes) for task in tasks_of(root))
+    root = tmp_path_factory.mktemp("c")
+    write_history(root, history, snapshot=0)
+    (task,) = tasks_of(root)
+    task = replace(task, passes=passes)
     ((store, reader),) = open_stores(task)
-    rows = [(row["key"], row["value"]) for row in rows_of(root)]
+    rows = values(rows_of(root), "key", "value")
     assert live_prints(task, store, reader) == RowPrints.of_rows(rows)
     assert reader.problems == []
 
@@ -93,16 +95,8 @@ def test_rows_of_the_newest_files_first_are_the_live_rows(
     snapshot: int,
     held_bytes: int,
 ) -> None:
-    root = cases.write_logs(tmp_path_factory.mktemp("c"), [Batch() for _ in history])
-    state: dict[bytes, bytes] = {}
-    snapshots = {}
-    for version, records in enumerate(history, 1):
-        for key, value in records:
-            state.pop(key, None)
-            state.update({} if value is None else {key: value})
-        if version == snapshot:
-            snapshots[version] = list(state.items())
-    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), snapshots)
+    root = tmp_path_factory.mktemp("c")
+    state = write_history(root, history, snapshot)[-1]
     with mock.patch.object(live_rows, "HELD_BYTES", held_bytes):
         rows, reader = newest_first(root)
     assert sorted(rows) == sorted(state.items())
@@ -114,7 +108,7 @@ def test_newest_files_first_until_one_cannot_be_read(tmp_path: Path) -> None:
     files = {1: [(b"a" * 8, b"v" * 8)], 2: [(b"b" * 8, b"v" * 8)]}
     cases.write_store(root / "state/0/0", files, {})
     rows, reader = newest_first(root)
-    assert [key[:1] for key, _ in rows] == [b"b", b"a"]
+    assert rows == [(b"b" * 8, b"v" * 8), (b"a" * 8, b"v" * 8)]
     (root / "state/0/0/1.delta").write_bytes(b"broken")
     rows, reader = newest_first(root)
     assert [problem.path for problem in reader.problems] == [str(root / "state/0/0/1.delta")]
@@ -147,8 +141,8 @@ def test_files_with_each_key_once_are_read_once(
 def test_prints_of_half_a_version_are_those_of_no_row(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/2.delta").write_bytes(b"broken")
-    task = next(task for task in tasks_of(root) if (task.operator_id, task.partition_id) == (1, 0))
-    store, reader = next(iter(open_stores(task)))
+    (task,) = (task for task in tasks_of(root) if (task.operator_id, task.partition_id) == (1, 0))
+    ((store, reader),) = open_stores(task)
     assert live_prints(task, store, reader) == RowPrints()
     assert [problem.path for problem in reader.problems] == [str(root / "state/1/0/2.delta")]
 
@@ -156,47 +150,42 @@ def test_prints_of_half_a_version_are_those_of_no_row(tmp_path: Path) -> None:
 def test_every_row_has_its_place(tmp_path: Path) -> None:
     rows = rows_of(small_checkpoint(tmp_path), 2)
     assert len({cases.place(row) for row in rows}) == 9
-    assert [row["key"] for row in rows if cases.place(row) == (1, "default", 0)] == [
-        cases.micros(2_000_000),
-        cases.micros(None),
-    ]
+    keys_of_store = values(rows_of_store(rows, 1, "default", 0), "key")
+    assert keys_of_store == [cases.micros(2_000_000), cases.micros(None)]
 
 
 def test_half_a_version_is_no_answer(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/2.delta").write_bytes(b"broken")
-    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 0)]
-    assert [(row["kind"], row["path"]) for row in mine] == [
-        ("problem", str(root / "state/1/0/2.delta"))
-    ]
+    mine = rows_of_store(rows_of(root), 1, "default", 0)
+    assert values(mine, "kind", "path") == [("problem", str(root / "state/1/0/2.delta"))]
 
 
 def test_missing_delta_is_version_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/2.delta").unlink()
-    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 0)]
-    assert [(row["kind"], row["slug"]) for row in mine] == [("problem", "missing-version")]
+    mine = rows_of_store(rows_of(root), 1, "default", 0)
+    assert values(mine, "kind", "slug") == [("problem", "missing-version")]
     assert "2.delta is missing" in mine[0]["message"]
 
 
 def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    complete = [r for r in rows_of(root) if cases.place(r) == (1, "default", 1)]
+    complete = rows_of_store(rows_of(root), 1, "default", 1)
     (root / "state/1/1/3.snapshot").write_bytes(b"broken")
-    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 1)]
-    live = [row for row in mine if row["kind"] == "row"]
-    assert sorted(row["key"] for row in live) == sorted(row["key"] for row in complete)
-    assert [row["path"] for row in mine if row["kind"] == "problem"] == [
-        str(root / "state/1/1/3.snapshot")
-    ]
+    mine = rows_of_store(rows_of(root), 1, "default", 1)
+    live = rows_where(mine, kind="row")
+    assert sorted(values(live, "key")) == sorted(values(complete, "key"))
+    problem_paths = values(rows_where(mine, kind="problem"), "path")
+    assert problem_paths == [str(root / "state/1/1/3.snapshot")]
 
 
 def test_a_broken_snapshot_whose_deltas_are_gone_has_no_rows(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/3.snapshot").write_bytes(b"broken")
     (root / "state/1/1/1.delta").unlink()
-    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 1)]
-    assert {row["kind"] for row in mine} == {"problem"}
+    mine = rows_of_store(rows_of(root), 1, "default", 1)
+    assert values(mine, "kind", "path") == [("problem", str(root / "state/1/1/3.snapshot"))]
 
 
 def test_version_0_has_no_rows(tmp_path: Path) -> None:

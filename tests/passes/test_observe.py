@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,17 @@ from inspector.sparktypes.schema_json import to_json
 from tests import cases, encode
 from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, problems_in, user
 from tests.encode import Record
+from tests.passes.support import rows_of_store
 
 
 def against(result: list[Seen]) -> list[tuple[int, TimeoutKind]]:
     """Versions, and the clocks that the timers of their batches cannot have followed."""
-    actual = [element for element in result if isinstance(element.fact, ClockEvidence)]
-    return [(item.version, kind) for item in actual for kind in item.fact.against]
+    return [
+        (item.version, kind)
+        for item in result
+        if isinstance(item.fact, ClockEvidence)
+        for kind in item.fact.against
+    ]
 
 
 def versions_in(result: list[Seen]) -> dict[int, VersionFacts]:
@@ -71,7 +77,7 @@ def test_leftover_has_key_batch_and_margin(tmp_path: Path) -> None:
     by_clock = {fact.timeout_kind: fact for fact in facts_of_type(rows, Leftover)}
     assert set(totals) == set(by_clock) == set(TimeoutKind)
     total, value = totals[EVENT], by_clock[EVENT]
-    common = {
+    common: dict[str, Any] = {
         "leftover_class": LeftoverClass.KEPT_WITHOUT_TIMEOUT,
         "certainty": Certainty.PROVEN,
         "timeout_kind": EVENT,
@@ -79,11 +85,9 @@ def test_leftover_has_key_batch_and_margin(tmp_path: Path) -> None:
         "key_bytes": len(A),
         "value_bytes": len(group_state(1, 0)),
     }
-    assert {name: getattr(total, name) for name in common} == common
-    assert total.rows == 1
-    assert {name: getattr(value, name) for name in common} == common
-    assert (value.key, value.clock_ms, value.threshold_ms) == (A, 700, 900)
-    assert (value.last_put_version, value.puts, value.fired) == (3, 3, 1)
+    assert total == replace(total, rows=1, **common)
+    expected = replace(value, key=A, clock_ms=700, threshold_ms=900, **common)
+    assert value == replace(expected, last_put_version=3, puts=3, fired=1)
     assert {seen.version for seen in rows if isinstance(seen.fact, Leftover)} == {4}
 
 
@@ -104,13 +108,15 @@ def test_a_snapshot_that_differs_is_a_problem_and_its_rows_count(tmp_path: Path)
     assert problem.slug == "snapshot-differs"
     assert (problem.path, problem.version) == (str(root / "state/1/1/3.snapshot"), 3)
     assert "got missing keys: 2, keys too many: 0, keys with another value: 1" in problem.message
-    of_store = (row for row in rows if row.store.operator_id == row.store.partition_id == 1)
-    versions = [element for element in of_store if isinstance(element.fact, VersionFacts)]
-    assert [item.fact.row_sizes.total for item in versions] == [12, 3, 1, 2]
-    assert [version.fact.rebased for version in versions] == [0, 0, 1, 0]
+    facts = versions_in(rows_of_store(rows, 1, "default", 1))
+    totals = [(version, fact.row_sizes.total, fact.rebased) for version, fact in facts.items()]
+    assert totals == [(1, 12, 0), (2, 3, 0), (3, 1, 1), (4, 2, 0)]
 
 
-DISPUTED_BATCHES = [Batch(900 * (n > 1), 1000 * n, (n + 1) // 2) for n in range(1, 7)]
+DISPUTED_BATCHES = [
+    *(Batch(0, 1000, 1), Batch(900, 2000, 1), Batch(900, 3000, 2)),
+    *(Batch(900, 4000, 2), Batch(900, 5000, 3), Batch(900, 6000, 3)),
+]
 
 
 def disputed(
@@ -144,18 +150,24 @@ def test_nothing_is_proven_of_rows_that_differ_in_snapshot(tmp_path: Path) -> No
     assert (differing(rows), certainties(rows)) == ([3], {(Certainty.UNDECIDED, DISPUTED)})
 
 
-def test_later_snapshot_decides_disputed_rows(tmp_path: Path) -> None:
-    remaining: Record = (A, group_state(2, NO_TIMEOUT))
-    due: Record = (A, group_state(1, 600))
-    histories: tuple[tuple[str, dict[int, list[Record]], set[str | None]], ...] = (
-        ("it agrees", {5: [due]}, {None, BY_BOTH}),
-        ("the deltas were right", {4: [remaining], 5: [remaining]}, {BEFORE}),
-        ("nor is this one certain", {5: [(A, group_state(3, 500))]}, {DISPUTED}),
-    )
-    for name, later, reasons in histories:
-        rows = disputed(tmp_path / name, {3: [due]} | later)
-        assert differing(rows) == [3]
-        assert {reason for _, reason in certainties(rows)} == reasons
+REMAINING: Record = (A, group_state(2, NO_TIMEOUT))
+DUE: Record = (A, group_state(1, 600))
+
+
+@pytest.mark.parametrize(
+    ("later_snapshots", "reasons"),
+    [
+        pytest.param({5: [DUE]}, {None, BY_BOTH}, id="equals the snapshot"),
+        pytest.param({4: [REMAINING], 5: [REMAINING]}, {BEFORE}, id="equals the deltas"),
+        pytest.param({5: [(A, group_state(3, 500))]}, {DISPUTED}, id="equals neither"),
+    ],
+)
+def test_later_snapshot_decides_disputed_rows(
+    tmp_path: Path, later_snapshots: dict[int, list[Record]], reasons: set[str | None]
+) -> None:
+    rows = disputed(tmp_path, {3: [DUE]} | later_snapshots)
+    assert differing(rows) == [3]
+    assert {reason for _, reason in certainties(rows)} == reasons
 
 
 @pytest.mark.parametrize(
@@ -192,8 +204,8 @@ def test_removal_is_not_compared_with_differing_snapshot(tmp_path: Path) -> None
 
 def test_oldest_snapshot_is_compared_with_its_delta(tmp_path: Path) -> None:
     root = cases.small_checkpoint(tmp_path)
-    for version in (1, 2):
-        (root / f"state/1/1/{version}.delta").unlink()
+    (root / "state/1/1/1.delta").unlink()
+    (root / "state/1/1/2.delta").unlink()
     cases.write_store(root / "state/1/1", {3: [(cases.micros(7), b"\1" * 16)]})
     (problem,) = problems_in(observed_in(root))
     assert (problem.slug, problem.path) == (
@@ -206,11 +218,14 @@ def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replaye
     tmp_path: Path,
 ) -> None:
     root = cases.small_checkpoint(tmp_path)
-    rows = [r for r in observed_in(root) if cases.place(r) == (1, "default", 1)]
-    facts = versions_in(rows)
+    facts = versions_in(rows_of_store(observed_in(root), 1, "default", 1))
     folder = root / "state/1/1"
-    for version in (1, 2, 3, 4):
-        assert facts[version].delta_bytes == (folder / f"{version}.delta").stat().st_size
+    assert {version: fact.delta_bytes for version, fact in facts.items()} == {
+        1: (folder / "1.delta").stat().st_size,
+        2: (folder / "2.delta").stat().st_size,
+        3: (folder / "3.delta").stat().st_size,
+        4: (folder / "4.delta").stat().st_size,
+    }
     assert facts[3].snapshot_bytes == (folder / "3.snapshot").stat().st_size
     assert facts[3].raw_bytes == len(encode.END)
     assert facts[2].raw_bytes == 9 * (4 + 16 + 4) + len(encode.END)
@@ -296,8 +311,9 @@ def add_wrong_checksum(delta: Path) -> None:
 
 
 def rewrite_large(delta: Path) -> None:
-    entries: list[Record] = [(user(f"{number:08}" * 9), b"") for number in range(9999)]
-    delta.write_bytes(encode.state_file([(key, group_state(1, 9)) for key, _ in entries]))
+    value = group_state(1, 9)
+    entries = [(user(f"{number:08}" * 9), value) for number in range(9999)]
+    delta.write_bytes(encode.state_file(entries))
 
 
 @pytest.mark.parametrize(
@@ -326,8 +342,8 @@ def test_small_deltas_show_the_same_together_and_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def state(version: int) -> list[Record]:
-        names = [user(str(number)) for number in range(version)]
-        return [(A, group_state(version, 100)), *((name, group_state(1, 50)) for name in names)]
+        others = [(user(str(number)), group_state(1, 50)) for number in range(version)]
+        return [(A, group_state(version, 100)), *others]
 
     deltas: dict[int, list[Record]] = {
         version: [(A, group_state(version, 100)), (user(str(version - 1)), group_state(1, 50))]

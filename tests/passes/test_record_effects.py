@@ -14,13 +14,15 @@ from inspector.passes import record_effects as changes
 from inspector.passes.record_effects import ChangesTask
 from tests import cases
 from tests.cases import Batch, tasks_of, user
+from tests.cli.support import rows_where, values
 from tests.encode import Record
 from tests.fixture_folder import NEWEST
+from tests.passes.support import rows_in
 from tests.profiles import costly
 
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8])
-values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
-deltas = st.lists(st.tuples(keys, values), max_size=6)
+new_values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
+deltas = st.lists(st.tuples(keys, new_values), max_size=6)
 V1, V2 = b"v" * 8, b"w" * 16
 
 
@@ -29,21 +31,21 @@ def changes_of(root: Path, version: int | None = None, **options: Any) -> list[d
 
 
 def rows_of(*requests: ChangesTask) -> list[dict[str, Any]]:
-    batches = (batch for request in requests for batch in changes.changes_of(request))
-    return [row for batch in batches for row in batch.to_pylist()]
+    return rows_in(batch for request in requests for batch in changes.changes_of(request))
 
 
 def checkpoint(root: Path, history: dict[int, list[Record]], **snapshots: list[Record]) -> Path:
     """One partition with these deltas; ``v3`` is a snapshot of version 3."""
-    cases.write_logs(root, [Batch() for _ in range(max(history, default=0))])
-    result = {int(name[1:]): records for name, records in snapshots.items()}
-    cases.write_store(root / "state/0/0", history, result)
+    cases.write_logs(root, [Batch()] * max(history, default=0))
+    cases.write_store(
+        root / "state/0/0", history, {int(name[1:]): rows for name, rows in snapshots.items()}
+    )
     cases.write_schema(root / "state/0/0", cases.USER, cases.EXPIRES_AT)
     return root
 
 
 def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    return [(r["version"], r["event"], r["key"], r["value"]) for r in rows if r["kind"] == "change"]
+    return values(rows_where(rows, kind="change"), "version", "event", "key", "value")
 
 
 @costly
@@ -64,8 +66,14 @@ def test_records_are_listed_in_order_with_effect(
                 event = "absent_removal" if old is None else "removal"
             size = None if old is None else len(old)
             expected.append((version, ordinal, event, key, value, size))
-    names = ("version", "record", "event", "key", "value", "old_value_bytes")
-    assert [tuple(row[name] for name in names) for row in changes_of(root)] == expected
+    columns = ("version", "record", "event", "key", "value", "old_value_bytes")
+    assert values(changes_of(root), *columns) == expected
+
+
+def event_and_nulls(row: dict[str, Any]) -> tuple[str, bool, bool, bool]:
+    """Return the event of a change, and if it has an old value, a new value and a record number."""
+    has_old, has_new = row["old_value"] is not None, row["value"] is not None
+    return row["event"], has_old, has_new, row["record"] is not None
 
 
 def net(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
@@ -78,22 +86,28 @@ def net(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     return {(*location, *values) for location, values in ends.items() if values[0] != values[1]}
 
 
-@pytest.mark.parametrize("zips", ["agg_update_zips_one", "agg_update_zips_cleaned_one"])
-def test_snapshots_without_deltas_are_compared(zips: str) -> None:
+INSERT, UPDATE = ("insert", False, True, True), ("update", True, True, True)
+REMOVAL = ("removal", True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("zips", "events"),
+    [
+        ("agg_update_zips_one", {INSERT, UPDATE, REMOVAL}),
+        ("agg_update_zips_cleaned_one", {REMOVAL}),
+    ],
+)
+def test_snapshots_without_deltas_are_compared(zips: str, events: set[Any]) -> None:
     """Another run of the same query wrote the changelogs that this one did not write."""
     result = changes_of(NEWEST / f"rocksdb_{zips}" / "checkpoint", old_values=True)
-    result = [row for row in result if row["kind"] == "change"]
-    oldest = min(row["version"] for row in result)
+    result = rows_where(result, kind="change")
+    oldest = min(values(result, "version"))
     by_changelogs = changes_of(NEWEST / "rocksdb_agg_update/checkpoint", old_values=True)
     expected = net([row for row in by_changelogs if row["version"] >= oldest])
     assert len(expected) > 20
     assert net(result) == expected
     assert len(result) == len(expected)
-    for row in result:
-        before, after = row["old_value"], row["value"]
-        event = "insert" if before is None else "removal" if after is None else "update"
-        assert row["event"] == event
-        assert (row["record"] is None) == (event == "removal"), "which record says so"
+    assert {event_and_nulls(row) for row in result} == events
 
 
 @costly
@@ -112,17 +126,17 @@ def test_old_values_are_listed_on_request(
         state.update({} if value is None else {item: value})
         if key is None or key == item:
             expected.append((item, value, old))
-    assert [(row["key"], row["value"], row["old_value"]) for row in rows] == expected
+    assert values(rows, "key", "value", "old_value") == expected
     plain = rows_of(ChangesTask(task))
     assert plain == [row | {"old_value": None} for row in rows]
 
 
 def test_an_old_value_may_be_of_a_snapshot_and_is_forgotten_behind_a_fault(tmp_path: Path) -> None:
-    history: dict[int, list[Record]] = {v: [(b"a" * 8, V1)] for v in (3, 4, 5, 6)}
-    root = checkpoint(tmp_path, history, v2=[(b"a" * 8, V2)])
+    puts: list[Record] = [(b"a" * 8, V1)]
+    root = checkpoint(tmp_path, {3: puts, 4: puts, 5: puts, 6: puts}, v2=[(b"a" * 8, V2)])
     (root / "state/0/0/4.delta").write_bytes(b"broken")
-    rows = [row for row in changes_of(root, old_values=True) if row["kind"] == "change"]
-    assert [(row["version"], row["old_value"]) for row in rows] == [(3, V2), (5, None), (6, V1)]
+    rows = rows_where(changes_of(root, old_values=True), kind="change")
+    assert values(rows, "version", "old_value") == [(3, V2), (5, None), (6, V1)]
 
 
 def test_snapshot_rows_begin_history_on_request(tmp_path: Path) -> None:
@@ -140,17 +154,18 @@ def test_older_changes_are_replayed_but_not_listed(tmp_path: Path) -> None:
 
 
 def test_effects_are_unknown_after_unreadable_file(tmp_path: Path) -> None:
-    history: dict[int, list[Record]] = {v: [(b"a" * 8, V1), (b"b" * 8, None)] for v in range(1, 5)}
+    records: list[Record] = [(b"a" * 8, V1), (b"b" * 8, None)]
+    history = {1: records, 2: records, 3: records, 4: records}
     root = checkpoint(tmp_path, history, v4=[(b"a" * 8, V1)])
     (root / "state/0/0/2.delta").write_bytes(b"broken")
     rows = changes_of(root, bases=True)
-    assert [event for version, event, *_ in brief(rows) if version > 2] == [
-        *("put", "removal"),
-        *("same_value", "absent_removal"),
-        "in_snapshot",
+    assert values(rows_where(rows, kind="change"), "version", "event") == [
+        *((1, "insert"), (1, "absent_removal")),
+        *((3, "put"), (3, "removal")),
+        *((4, "same_value"), (4, "absent_removal"), (4, "in_snapshot")),
     ]
-    (problem,) = (row for row in rows if row["kind"] == "problem")
-    assert problem["path"].endswith("2.delta")
+    (path,) = values(rows_where(rows, kind="problem"), "path")
+    assert path == str(root / "state/0/0/2.delta")
 
 
 def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
@@ -158,7 +173,7 @@ def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     (root / "state/0/0/2.snapshot").write_bytes(b"broken")
     rows = changes_of(root)
     assert brief(rows) == [(3, "put", b"a" * 8, V1)]
-    assert [row["slug"] for row in rows if row["kind"] == "problem"] == ["bad-frame"]
+    assert values(rows_where(rows, kind="problem"), "slug") == ["bad-frame"]
 
 
 def test_record_effects_of_selected_keys(tmp_path: Path) -> None:
@@ -166,7 +181,7 @@ def test_record_effects_of_selected_keys(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, {1: records})
     (task,) = tasks_of(root)
     rows = rows_of(ChangesTask(replace(task, where=("value=a",))))
-    assert [(row["record"], row["event"]) for row in rows] == [(0, "insert"), (2, "removal")]
+    assert values(rows, "record", "event") == [(0, "insert"), (2, "removal")]
 
 
 def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
@@ -183,7 +198,7 @@ def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
     store = replace(task.stores[0], value_schema=schema)
     expected = replace(task, where=("value.n>10",), stores=(store,))
     rows = rows_of(ChangesTask(expected, old_values=True))
-    assert [(row["record"], row["event"], row["old_value"]) for row in rows] == [
+    assert values(rows, "record", "event", "old_value") == [
         (1, "update", counted(1)),
         (2, "insert", None),
         (4, "same_value", counted(30)),

@@ -35,9 +35,10 @@ from tests.cases import (
     small_checkpoint,
     tasks_of,
 )
-from tests.cli.support import copy_of
+from tests.cli.support import copy_of, values
 from tests.encode import Record
 from tests.fixture_folder import FIXTURES
+from tests.passes.support import specs_of
 from tests.profiles import costly
 
 JOIN = "4.3.0/join_left_outer"
@@ -45,14 +46,14 @@ VICTIM = "state/0/1/left-keyWithIndexToValue/10.delta"
 
 keys = st.sampled_from(["", "a", "eight888", "nineteen characters"]).map(cases.user)
 timers = st.none() | st.integers(-1, 1 << 40)
-values = st.builds(cases.group_state, st.none() | st.integers(0, 9), timers)
+new_values = st.builds(cases.group_state, st.none() | st.integers(0, 9), timers)
 short = st.sampled_from([b"", b"\0" * 8])
-deltas = st.lists(st.tuples(keys | short, st.none() | values | short), max_size=8)
+deltas = st.lists(st.tuples(keys | short, st.none() | new_values | short), max_size=8)
 
 
 def checkpoint_of(root: Path, partitions: list[list[list[Record]]]) -> Path:
     """A group state of some partitions, each with a delta for every version."""
-    cases.write_logs(root, [Batch() for _ in range(3)])
+    cases.write_logs(root, [Batch()] * 3)
     for number, histories in enumerate(partitions):
         cases.write_store(root / "state/0" / str(number), dict(enumerate(histories, 1)))
     cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
@@ -73,9 +74,11 @@ def facts_of(function: Any, tasks: list[Task], seed: int = 0) -> Facts:
     random = Random(seed)
     specs = random.sample([task.to_json() for task in tasks], len(tasks))
     cut = random.randrange(len(specs) + 1)
-    parts = [batch_of(TASKS, [{"spec": spec} for spec in part]) for part in (specs[:cut], [])]
-    parts.append(batch_of(TASKS, [{"spec": spec} for spec in specs[cut:]]))
-    return collect(reversed([batch for part in parts for batch in function([part])]))
+    first, second = (
+        batch_of(TASKS, [{"spec": spec} for spec in part]) for part in (specs[:cut], specs[cut:])
+    )
+    none = batch_of(TASKS, [])
+    return collect(reversed([*function([first]), *function([none]), *function([second])]))
 
 
 @costly
@@ -90,25 +93,24 @@ def test_the_sum_is_what_all_rows_measure(
     version: int,
     seed: int,
 ) -> None:
-    tasks = tasks_of(checkpoint_of(tmp_path_factory.mktemp("c"), partitions), version)
-    rows = run([task.to_json() for task in tasks], run_rows)
+    root = checkpoint_of(tmp_path_factory.mktemp("c"), partitions)
+    rows = run(specs_of(root, version), run_rows)
     name = StoreName(0, "default")
-    assert facts_of(run_fields, tasks, seed).fields == {
-        (name, RowPart.KEY): measured(cases.USER, [row["key"] for row in rows]),
-        (name, RowPart.VALUE): measured(cases.GROUP_STATE, [row["value"] for row in rows]),
+    assert facts_of(run_fields, tasks_of(root, version), seed).fields == {
+        (name, RowPart.KEY): measured(cases.USER, values(rows, "key")),
+        (name, RowPart.VALUE): measured(cases.GROUP_STATE, values(rows, "value")),
     }
 
 
 def test_row_facts_of_selected_keys(tmp_path: Path) -> None:
-    puts: list[Record] = [cases.put(cases.user(name), 2) for name in ("a", "b")]
+    puts = [cases.put(cases.user("a"), 2), cases.put(cases.user("b"), 2)]
     (task,) = tasks_of(checkpoint_of(tmp_path, [[puts, [], []]]))
     fields = facts_of(run_fields, [replace(task, where=("value=b",))]).fields
     assert fields[StoreName(0, "default"), RowPart.KEY] == measured(cases.USER, [cases.user("b")])
 
 
 def test_field_sizes_replay_no_version(tmp_path: Path) -> None:
-    specs = [task.to_json() for task in tasks_of(small_checkpoint(tmp_path))]
-    result = observed(specs, run_fields)
+    result = observed(specs_of(small_checkpoint(tmp_path)), run_fields)
     assert {(type(element.fact), element.version) for element in result} == {(FieldSizes, 4)}
     places = Counter((*place(item), item.fact.side) for item in result)
     assert set(places.values()) == {1}
@@ -146,19 +148,16 @@ def test_matched_rows_equal_matched_rows_of_spark(case: str, seed: int) -> None:
 
 def test_matched_rows_are_counted_on_request() -> None:
     tasks = tasks_of(FIXTURES / JOIN / "checkpoint")
-    plain, questions = (
-        observed([t.to_json() for t in element]) for element in (tasks, matched(tasks))
-    )
-    assert [item for item in questions if not isinstance(item.fact, MatchedRows)] == plain
-    assert len(questions) > len(plain)
+    plain = observed([task.to_json() for task in tasks])
+    requested = observed([task.to_json() for task in matched(tasks)])
+    assert [item for item in requested if not isinstance(item.fact, MatchedRows)] == plain
+    assert len(requested) > len(plain)
 
 
 @pytest.mark.parametrize("case", ["4.3.0/agg_update", "4.0.5/join_inner_v1"])
 def test_matched_flag_exists_in_joins_of_format_2(case: str) -> None:
-    assert (
-        facts_of(run_tasks, matched(tasks_of(FIXTURES / case / "checkpoint"))).sums(MatchedRows)
-        == {}
-    )
+    tasks = matched(tasks_of(FIXTURES / case / "checkpoint"))
+    assert facts_of(run_tasks, tasks).sums(MatchedRows) == {}
 
 
 # --- what cannot be read ---------------------------------------------------------------------

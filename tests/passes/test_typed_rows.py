@@ -20,7 +20,9 @@ from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases, encode
 from tests.cases import Batch, group_state, tasks_of, user
+from tests.cli.support import row_where, rows_where, values
 from tests.encode import Record
+from tests.passes.support import rows_in
 from tests.profiles import costly
 
 Rows = list[dict[str, Any]]
@@ -35,7 +37,7 @@ def checkpoint(
     snapshot: Sequence[Record] | None = None,
 ) -> Path:
     """One partition with these deltas, and a snapshot of version 1 in place of its delta."""
-    cases.write_logs(root, [Batch() for _ in history])
+    cases.write_logs(root, [Batch()] * len(history))
     deltas = dict(enumerate(history, 1))
     if snapshot is not None:
         deltas.pop(1)
@@ -60,7 +62,11 @@ def batches_of(expected: TypedTask) -> list[pa.RecordBatch]:
 
 
 def read(root: Path, **options: Any) -> Rows:
-    return [row for batch in batches_of(task_of(root, **options)) for row in batch.to_pylist()]
+    return rows_in(batches_of(task_of(root, **options)))
+
+
+def problems_of(batches: list[pa.RecordBatch]) -> list[Problem]:
+    return [problem for batch in batches for problem in problems_in(batch)]
 
 
 def entry(name: str, visits: int | None) -> Record:
@@ -95,7 +101,10 @@ def test_a_row_has_structs_its_place_and_its_sizes(tmp_path: Path) -> None:
         "problem": None,
     }
     (plain,) = read(root, mode=ProblemMode.FAILFAST)
-    assert list(plain) == [name for name in row if name not in ("key_row", "value_row", "problem")]
+    assert list(plain) == [
+        *("operator_id", "operator_name", "store_name", "partition_id", "version", "batch_id"),
+        *("key_bytes", "value_bytes", "row_bytes", "expires_at", "last_put_batch", "key", "value"),
+    ]
 
 
 LATEST_US = (2**63 - 1) // 1000 * 1000
@@ -113,6 +122,14 @@ def test_a_timer_of_any_size_is_a_time(
     (batch,) = batches_of(task_of(root))
     assert batch.column("expires_at").cast(pa.int64()).to_pylist() == [expires_at_us]
 
+
+OLD_VALUES = {
+    repr((None, None, None)),
+    repr((state(1), group_state(1, -1), 40)),
+    repr((state(2), group_state(2, -1), 40)),
+    repr((state(3), group_state(3, -1), 40)),
+}
+"""The old values of a change with their rows and sizes in bytes."""
 
 histories = st.lists(
     st.lists(st.tuples(st.sampled_from(NAMES), st.none() | st.integers(1, 3)), max_size=6),
@@ -139,33 +156,29 @@ def test_changes_are_those_of_a_dict(
             if visits is not None:
                 now[name] = visits
             same = None if visits is None else old == visits
-            messages = ({"value": name}, state(visits), state(old), same, number)
-            expected += [(version, version - 1, *messages)] if version >= first else []
+            change = ({"value": name}, state(visits), state(old), same, number)
+            expected += [(version, version - 1, *change)] if version >= first else []
     result = read(root, changes=True, first_version=first, raw=raw)
-    names = ("version", "batch_id", "key", "value", "old_value", "same_value", "record")
-    assert [tuple(row[name] for name in names) for row in result] == expected
-    for row in result if raw else ():
-        old_row = row["old_value_row"]
-        assert row["old_value_bytes"] == (None if old_row is None else len(old_row))
-        visits = row["old_value"] and row["old_value"]["groupState"]["visits"]
-        assert old_row == (visits and group_state(visits, -1))
+    columns = ("version", "batch_id", "key", "value", "old_value", "same_value", "record")
+    assert values(result, *columns) == expected
+    raw_columns = ("old_value", "old_value_row", "old_value_bytes")
+    assert set(map(repr, values(result, *raw_columns) if raw else ())) <= OLD_VALUES
     rows = {row["key"]["value"]: row["value"] for row in read(root)}
     assert rows == {name: state(visits) for name, visits in now.items()}
 
 
 def test_the_old_value_may_come_from_a_snapshot(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[], [entry("a", 2), entry("b", 1)]], snapshot=[entry("a", 1)])
-    result = read(root, changes=True)
-    actual = [(row["event"], row["old_value"], row["same_value"]) for row in result]
-    assert actual == [("update", state(1), False), ("insert", None, False)]
+    changes = values(read(root, changes=True), "event", "old_value", "same_value")
+    assert changes == [("update", state(1), False), ("insert", None, False)]
 
 
 def test_old_value_is_unknown_after_gap(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1)]] * 3)
     (root / "state/0/0/2.delta").write_bytes(b"junk")
-    result = [row for row in read(root, changes=True) if row["problem"] is None]
-    actual = [(row["version"], row["event"], row["old_value"], row["same_value"]) for row in result]
-    assert actual == [(1, "insert", None, False), (3, "put", None, None)]
+    rows = rows_where(read(root, changes=True), problem=None)
+    changes = values(rows, "version", "event", "old_value", "same_value")
+    assert changes == [(1, "insert", None, False), (3, "put", None, None)]
 
 
 def test_without_a_schema_key_and_values_are_bytes(tmp_path: Path) -> None:
@@ -188,9 +201,8 @@ def test_typed_rows_of_selected_keys(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1), entry("b", 1)], [entry("a", 2), entry("b", 2)]])
     task = task_of(root, changes=True)
     task = replace(task, task=replace(task.task, where=("value=b",)))
-    (first, second) = (row for batch in batches_of(task) for row in batch.to_pylist())
-    assert (first["old_value"], second["old_value"]) == (None, state(1))
-    assert {row["key"]["value"] for row in (first, second)} == {"b"}
+    rows = values(rows_in(batches_of(task)), "key", "old_value")
+    assert rows == [({"value": "b"}, None), ({"value": "b"}, state(1))]
 
 
 # --- what cannot be read -------------------------------------------------------------------------
@@ -210,33 +222,30 @@ def test_failfast_names_the_place(tmp_path: Path, changes: bool) -> None:
     assert caught.value.offset == 0
 
 
-@pytest.mark.parametrize("changes", [False, True])
-def test_permissive_mode_has_row_for_problem(tmp_path: Path, changes: bool) -> None:
-    task = task_of(spoilt(tmp_path), changes=changes)
-    batches = batches_of(task)
-    (problem,) = (problem for batch in batches for problem in problems_in(batch))
+@pytest.mark.parametrize(
+    ("changes", "good_keys"), [(False, []), (True, [{"value": "a"}, {"value": "c"}])]
+)
+def test_permissive_mode_has_row_for_problem(
+    tmp_path: Path, changes: bool, good_keys: list[Any]
+) -> None:
+    batches = batches_of(task_of(spoilt(tmp_path), changes=changes))
+    (problem,) = problems_of(batches)
     path = str(tmp_path / "state/0/0/2.delta")
     assert (problem.path, problem.offset, problem.version) == (path, 0, 2)
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    (messages,) = (row for row in rows if row["problem"] is not None)
-    assert (messages["store_name"], messages["partition_id"], messages["version"]) == (
-        "default",
-        0,
-        2,
-    )
-    assert (messages["key"], messages["value"], messages["key_bytes"]) == (None, None, None)
-    result = [row for batch in batches for row in without_problems(batch).to_pylist()]
-    assert result == [
-        {name: row[name] for name in row if name != "problem"}
-        for row in rows
-        if row is not messages
-    ]
-    assert [row["key"]["value"] for row in result] == (["a", "c"] if changes else [])
+    problem_row = row_where(rows_in(batches), version=2)
+    assert problem_row["problem"] is not None
+    position = {"store_name": "default", "partition_id": 0, "version": 2}
+    nulls = {"key": None, "value": None, "key_bytes": None}
+    assert problem_row == problem_row | position | nulls
+    good_rows = rows_where(rows_in(batches), problem=None)
+    result = rows_in(map(without_problems, batches))
+    assert [row | {"problem": None} for row in result] == good_rows
+    assert values(result, "key") == good_keys
 
 
 def test_dropmalformed_leaves_it_out(tmp_path: Path) -> None:
     result = read(spoilt(tmp_path), changes=True, mode=ProblemMode.DROPMALFORMED)
-    assert [row["key"]["value"] for row in result] == ["a", "c"]
+    assert values(result, "key") == [{"value": "a"}, {"value": "c"}]
     assert "problem" not in result[0]
 
 
@@ -249,18 +258,17 @@ MISFIT: list[Record] = [
 
 def test_values_that_do_not_fit_are_null_and_counted(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [MISFIT])
-    (problem,) = (p for batch in batches_of(task_of(root)) for p in problems_in(batch))
+    (problem,) = problems_of(batches_of(task_of(root)))
     assert problem.slug == "bad-row"
     assert problem.message.startswith(
         "keys or values that do not match the schema and are shown as null: 2"
     )
-    rows = [row for row in read(root, raw=True) if row["problem"] is None]
-    assert [(row["key_row"], row["key"] is None) for row in rows] == [
-        (user("a"), False),
-        (b"short", True),
-        (user("b"), False),
+    rows = rows_where(read(root, raw=True), problem=None)
+    assert values(rows, "key_row", "key", "value") == [
+        (user("a"), {"value": "a"}, state(1)),
+        (b"short", None, state(1)),
+        (user("b"), {"value": "b"}, None),
     ]
-    assert rows[2]["value"] is None
 
 
 def test_misfits_fail_fast_too(tmp_path: Path) -> None:
@@ -273,8 +281,7 @@ def test_misfits_fail_fast_too(tmp_path: Path) -> None:
 def test_unfit_old_value_is_reported_once(tmp_path: Path) -> None:
     bad: Record = (user("a"), encode.row(cases.USER, ("text",)) + b"12345678" * 9)
     root = checkpoint(tmp_path, [[bad], [entry("a", 1)]])
-    batches = batches_of(task_of(root, changes=True))
-    (problem,) = (p for batch in batches for p in problems_in(batch))
+    (problem,) = problems_of(batches_of(task_of(root, changes=True)))
     assert problem.message.startswith(
         "keys or values that do not match the schema and are shown as null: 1"
     )
@@ -283,9 +290,9 @@ def test_unfit_old_value_is_reported_once(tmp_path: Path) -> None:
 def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1)]])
     statement = Problem("uncommitted", "no commit", "p")
-    task = task_of(root, listed=(statement,))
-    rows = [row for batch in batches_of(task) for row in batch.to_pylist()]
-    assert [row["problem"] is None for row in rows] == [False, True]
+    first, second = read(root, listed=(statement,))
+    assert first["problem"] is not None
+    assert (second["problem"], second["key"]) == (None, {"value": "a"})
     assert len(read(root, listed=(statement,), mode=ProblemMode.FAILFAST)) == 1
     missing = replace(statement, slug="missing-version")
     with pytest.raises(InspectorError, match=r"^p: no commit"):
@@ -294,7 +301,7 @@ def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path:
 
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[]])
-    (problem,) = (p for b in batches_of(task_of(spoilt(root))) for p in problems_in(b))
+    (problem,) = problems_of(batches_of(task_of(spoilt(root))))
     task = task_of(
         root, changes=True, first_version=7, raw=True, mode=ProblemMode.FAILFAST, listed=(problem,)
     )
