@@ -41,7 +41,7 @@ def trends(comparison: Comparison) -> dict[str, str]:
     return {f"{t.place.id}/{t.place.operator_id}": t.trend.value for t in comparison.findings}
 
 
-def test_findings_are_new_worse_gone_better_or_the_same() -> None:
+def test_findings_are_new_worse_gone_better_or_same() -> None:
     before = earlier(
         finding(KeptKeys.kind, 1, 1000),
         finding(KeptKeys.kind, 2, 1000),
@@ -71,13 +71,13 @@ def test_findings_are_new_worse_gone_better_or_the_same() -> None:
     assert failing(now, Severity.WARNING, None) == tuple(now[:4])
 
 
-def test_findings_of_one_place_are_compared_together() -> None:
+def test_findings_of_one_store_are_added_up_before_comparison() -> None:
     before = earlier(finding(KeptKeys.kind, 1, 1000))
     now = [finding(KeptKeys.kind, 1, 500), finding(KeptKeys.kind, 1, 500)]
     assert trends(compare(now, {}, before)) == {"SS203/1": "same"}
 
 
-def test_without_an_earlier_report_all_is_new() -> None:
+def test_every_finding_is_new_without_baseline() -> None:
     comparison = compare([finding(KeptKeys.kind)], {"state.rows": 3}, None)
     assert trends(comparison) == {"SS203/0": "new"}
     assert comparison.metrics == ()
@@ -99,7 +99,7 @@ def test_without_an_earlier_report_all_is_new() -> None:
         ("watermark.lag_seconds", 7000, 7600, Trend.SAME),
     ],
 )
-def test_a_metric_is_worse_if_it_is_more_by_more_than_comes_and_goes(
+def test_metric_trend_ignores_changes_within_tolerance(
     name: str, before: float, now: float, trend: Trend
 ) -> None:
     values = {"state.rows": 1000} | {name: now}
@@ -108,7 +108,7 @@ def test_a_metric_is_worse_if_it_is_more_by_more_than_comes_and_goes(
     assert bool(comparison.worse_metrics) is (trend is Trend.WORSE)
 
 
-def test_the_tolerance_can_be_another() -> None:
+def test_zero_tolerance_makes_any_increase_worse() -> None:
     before = earlier(metrics={"state.rows": 100})
     assert compare([], {"state.rows": 101}, before, 0).metrics[0].trend is Trend.WORSE
 

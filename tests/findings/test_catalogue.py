@@ -14,12 +14,12 @@ from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES
 
 
-def test_every_id_is_declared_once() -> None:
+def test_every_finding_id_is_declared_once() -> None:
     assert len({kind.id for kind in all_kinds()}) == len(all_kinds()) == len(rules())
 
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
-def test_a_kind_says_what_and_where_to_look(kind: Kind) -> None:
+def test_finding_kind_has_title_cause_next_step_and_command(kind: Kind) -> None:
     assert re.fullmatch(r"SS[1-4]\d\d", kind.id)
     assert kind.title
     assert kind.spark
@@ -30,19 +30,19 @@ def test_a_kind_says_what_and_where_to_look(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
-def test_the_hundreds_of_an_id_are_its_group(kind: Kind) -> None:
+def test_first_digit_of_finding_id_is_its_group(kind: Kind) -> None:
     groups = {"1": Group.INTEGRITY, "2": Group.LIFETIME, "3": Group.EFFICIENCY}
     assert kind.group is groups[kind.id[2]]
 
 
-def test_what_is_undecided_is_never_more_than_information() -> None:
+def test_undecided_findings_have_severity_info() -> None:
     undecided = [kind for kind in all_kinds() if Certainty.UNDECIDED in kind.certainties]
     assert [kind.id for kind in undecided] == ["SS207", "SS210"]
     for kind in all_kinds():
         assert Finding(kind, Certainty.UNDECIDED, "", "").severity is Severity.INFO
 
 
-def test_what_spark_cannot_load_is_an_error_and_efficiency_never_is() -> None:
+def test_severities_of_unloadable_state_and_of_efficiency() -> None:
     severity = {kind.id: kind.severity for kind in all_kinds()}
     for id_ in ("SS101", "SS102", "SS104", "SS105", "SS106", "SS109"):
         assert severity[id_] is Severity.ERROR
@@ -52,7 +52,7 @@ def test_what_spark_cannot_load_is_an_error_and_efficiency_never_is() -> None:
     assert costs["SS306"] is Severity.WARNING
 
 
-def test_ids_never_change_their_meaning() -> None:
+def test_finding_ids_keep_their_titles() -> None:
     titles = {kind.id: kind.title for kind in all_kinds()}
     assert (
         titles.items()
@@ -100,14 +100,14 @@ def test_ids_never_change_their_meaning() -> None:
 
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
-def test_the_page_says_at_length_what_a_kind_is_in_whole_sentences(kind: Kind) -> None:
+def test_findings_page_describes_each_kind_in_whole_sentences(kind: Kind) -> None:
     paragraphs = docs.entry(kind.id).paragraphs
     for part in ("", "Evidence", "Next", "Source"):
         assert re.fullmatch(r"[`A-Z].*\.", paragraphs[part]), part
     assert re.search(r"\d\.\d", paragraphs["Source"]), "the versions of Spark for which it holds"
 
 
-def test_the_page_says_how_often_an_inference_was_right() -> None:
+def test_findings_page_states_measured_accuracy_of_inferences() -> None:
     page = docs.read_page("reference/findings")
     counts = re.findall(r"right ([\d,]+) of ([\d,]+) times \(inference `([\w-]+)`\)", page)
     assert {name for _, _, name in counts} == {"join-side", "join-copy"}

@@ -21,7 +21,7 @@ HOME = Path(__file__).resolve().parents[1]
 SPARK = "spark/test_claims.py"
 RECORDED = "test_rocksdb_fixtures.py::test_recorded_rows_equal_calls_of_processor"
 EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_log_are_expired_values_and_timers"
-SIDE_FILES = "providers/test_side_checks.py::test_files_that_match_are_no_problem"
+SIDE_FILES = "providers/test_side_checks.py::test_file_with_matching_checksum_has_no_problem"
 LOADS_AS_IT_IS = f"{SPARK}::test_removals_of_absent_keys_are_loaded_as_they_are"
 HAND_COPY = "test_copies.py::test_hand_made_copy_reads_schemas_of_original"
 REPARTITIONED = f"{SPARK}::test_a_repartitioning_changes_the_partitions_and_has_to_finish"
@@ -276,7 +276,7 @@ def names_in(file: str) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("kind", all_kinds(), ids=lambda kind: kind.id)
-def test_a_sentence_about_spark_names_what_shows_it(kind: Kind) -> None:
+def test_every_claim_about_spark_has_a_test(kind: Kind) -> None:
     claims = CLAIMS.get(kind.id, {})
     result = [sentence for sentence in sentences(kind) if SAYS.search(sentence)]
     unshown = [sentence for sentence in result if not any(part in sentence for part in claims)]
@@ -285,7 +285,7 @@ def test_a_sentence_about_spark_names_what_shows_it(kind: Kind) -> None:
     assert [part for part in claims if part not in texts] == [], "no longer said"
 
 
-def test_the_tests_are_there() -> None:
+def test_tests_named_by_claims_exist() -> None:
     assert CLAIMS.keys() <= {kind.id for kind in all_kinds()}
     for shown_by in {test for claims in CLAIMS.values() for test in claims.values()}:
         if shown_by == NO_CLAIM:

@@ -47,14 +47,14 @@ def ids(result: Iterable[Finding], group: str) -> set[str]:
     return {item.kind.id for item in result if item.kind.id.startswith(group)}
 
 
-def test_every_finding_has_a_checkpoint_that_is_ill_with_it() -> None:
+def test_every_finding_id_has_a_damaged_checkpoint() -> None:
     result = {kind.id for kind in all_kinds()}
     assert set(ILL) == result
     assert set(IN_PRODUCT) <= result
 
 
 @pytest.mark.parametrize("id_", sampled(tuple(ILL), 2))
-def test_exactly_what_is_wrong_is_found_and_said(id_: str, tmp_path: Path) -> None:
+def test_audit_of_damaged_checkpoint_reports_expected_findings(id_: str, tmp_path: Path) -> None:
     ill, group = ILL[id_], id_[:3]
     root = ill.copy(tmp_path)
     if not ill.meanwhile:
@@ -73,7 +73,7 @@ SILENCED = [id_ for id_, ill in ILL.items() if not ill.meanwhile]
 
 
 @pytest.mark.parametrize("id_", sampled(SILENCED, 4))
-def test_a_threshold_silences_it(id_: str, tmp_path: Path) -> None:
+def test_threshold_of_finding_id_suppresses_finding(id_: str, tmp_path: Path) -> None:
     ill = ILL[id_]
     root = ill.copy(tmp_path)
     ill.damage(root)

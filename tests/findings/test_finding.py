@@ -7,12 +7,12 @@ from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.model import Certainty
 
 
-def test_severities_sort_and_are_spelt_in_lower_case() -> None:
+def test_severity_order_and_words() -> None:
     assert sorted(Severity) == [Severity.INFO, Severity.WARNING, Severity.ERROR]
     assert [item.word for item in Severity] == ["info", "warning", "error"]
 
 
-def test_what_a_finding_leaves_open_is_said_by_its_kind() -> None:
+def test_finding_takes_defaults_from_its_kind() -> None:
     plain = Finding(KeptKeys.kind, Certainty.PROVEN, "3 rows", "call state.remove()")
     assert (plain.cause, plain.severity) == (KeptKeys.kind.cause, Severity.ERROR)
     assert plain.command == "leftovers"

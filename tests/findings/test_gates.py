@@ -7,7 +7,7 @@ import pytest
 from inspector.findings.metrics import Passed, apply_gates, parse_gates
 
 
-def test_a_value_above_its_limit_exceeds_it_and_is_shown_first() -> None:
+def test_exceeded_gates_are_listed_first() -> None:
     gates = parse_gates({"state.rows": 10, "state.bytes": "1KiB", "heap.bytes": "1KiB"})
     judged = apply_gates(gates, {"state.rows": 10, "state.bytes": 1025, "heap.bytes": None})
     assert [(gate.metric.name, gate.passed) for gate in judged] == [
@@ -25,6 +25,6 @@ def test_a_value_above_its_limit_exceeds_it_and_is_shown_first() -> None:
 @pytest.mark.parametrize(
     ("name", "limit"), [("", 3), ("state.rowz", 3), ("state.rows", "many"), ("state.rows", -1)]
 )
-def test_what_is_no_gate_is_refused(name: str, limit: str | float) -> None:
+def test_invalid_gate_is_refused(name: str, limit: str | float) -> None:
     with pytest.raises(ValueError, match=r"expected|no metric"):
         parse_gates({name: limit})

@@ -41,9 +41,7 @@ def counters(report: Report) -> list[Finding]:
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_side_that_has_removed_rows_by_their_time_stops_in_the_next_batch(
-    tmp_path: Path, side: str
-) -> None:
+def test_null_row_on_evicting_join_side_stops_next_batch(tmp_path: Path, side: str) -> None:
     root = with_null_row(tmp_path, "join_left_outer", side)
     audit = api.audit(str(root))
     assert audit.verdict is not None
@@ -64,7 +62,7 @@ def test_a_side_that_has_removed_rows_by_their_time_stops_in_the_next_batch(
 
 
 @pytest.mark.parametrize("case", ["join_one_sided", "join_time_key", "join_no_watermark"])
-def test_a_side_that_may_not_evict_by_its_rows_leaves_it_open(tmp_path: Path, case: str) -> None:
+def test_restart_is_undecided_if_join_side_may_not_evict(tmp_path: Path, case: str) -> None:
     audit = api.audit(str(with_null_row(tmp_path, case, "left")))
     assert audit.verdict is not None
     assert audit.verdict.restart is not None
@@ -77,7 +75,7 @@ def test_a_side_that_may_not_evict_by_its_rows_leaves_it_open(tmp_path: Path, ca
 
 
 @pytest.mark.parametrize("case", ["join_left_outer", "join_one_sided", "join_time_key"])
-def test_a_join_without_null_rows_restarts(case: str) -> None:
+def test_join_without_null_rows_restarts(case: str) -> None:
     audit = api.audit(str(NEWEST / case / "checkpoint"))
     assert audit.verdict is not None
     assert audit.verdict.restart is not None

@@ -40,19 +40,19 @@ def kinds(case: str) -> list[str]:
         ("join_left_outer", []),
     ],
 )
-def test_every_rule_is_asked(case: str, expected: list[str]) -> None:
+def test_judge_applies_all_rules(case: str, expected: list[str]) -> None:
     assert kinds(case) == expected
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "agg_v1", "dedup_no_watermark"])
-def test_the_gravest_come_first(case: str) -> None:
+def test_most_severe_findings_come_first(case: str) -> None:
     run = Run.start(str(checkpoint_of(case)), None)
     result = judged(run)
     assert result
     assert list(result) == sorted(result, key=lambda f: (-f.severity, f.kind.id))
 
 
-def test_proofs_name_two_visible_attempts_at_a_batch(tmp_path: Path) -> None:
+def test_evidence_names_two_attempts_at_one_batch(tmp_path: Path) -> None:
     """A temporary file beside the file of its version: the manager kept the first (one-attempt)."""
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("trouble_kept_timeouts"), root)

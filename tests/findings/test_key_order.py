@@ -17,24 +17,26 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("call", "scala_2_12", "scala_2_13"), SEEN)
-def test_set_order_is_that_of_spark(call: str, scala_2_12: str, scala_2_13: str) -> None:
+def test_set_order_equals_recorded_key_schema_of_spark(
+    call: str, scala_2_12: str, scala_2_13: str
+) -> None:
     assert set_order(call.split(), scala_2_13=False) == scala_2_12.split()
     assert set_order(call.split(), scala_2_13=True) == scala_2_13.split()
 
 
-def test_set_of_four_keeps_its_order() -> None:
+def test_set_order_of_four_names_is_call_order() -> None:
     names = ["d", "c", "b", "a", "b"]
     assert set_order(names, scala_2_13=False) == names[:4]
     assert set_order(names, scala_2_13=True) == names[:4]
 
 
 @given(st.lists(st.text(max_size=4), max_size=40), st.booleans())
-def test_set_order_has_each_name_once(names: list[str], late: bool) -> None:
+def test_set_order_has_no_duplicates(names: list[str], late: bool) -> None:
     ordered = set_order(names, scala_2_13=late)
     assert sorted(ordered) == sorted(set(names))
 
 
-def test_equal_hashes_end() -> None:
+def test_set_order_of_names_with_equal_hashes() -> None:
     names = ["AaAa", "BBBB", "AaBB", "BBAa", "x"]  # the first four have one hash in Java
     assert sorted(set_order(names, scala_2_13=True)) == sorted(names)
     assert sorted(set_order(names, scala_2_13=False)) == sorted(names)

@@ -22,7 +22,7 @@ from inspector.findings.verdict import Level, StateGrowth, Verdict
         ("watermark.lag_seconds", "90", 90),
     ],
 )
-def test_a_value_is_read_with_its_unit(name: str, text: str, value: float) -> None:
+def test_metric_value_is_parsed_with_unit(name: str, text: str, value: float) -> None:
     assert metric_of(name).parse(text) == value
 
 
@@ -38,17 +38,17 @@ def test_a_value_is_read_with_its_unit(name: str, text: str, value: float) -> No
         ("watermark.lag_seconds", "1GiB"),
     ],
 )
-def test_a_value_of_another_unit_is_refused(name: str, text: str) -> None:
+def test_metric_value_with_wrong_unit_is_refused(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=f"{name} .* expected a value such as"):
         metric_of(name).parse(text)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
-def test_the_example_of_a_metric_is_a_value_of_it(metric: object) -> None:
+def test_metric_example_can_be_parsed(metric: object) -> None:
     assert metric.parse(metric.example) > 0  # type: ignore[attr-defined]
 
 
-def test_an_unknown_name_lists_all_and_the_one_that_is_near() -> None:
+def test_unknown_metric_error_suggests_similar_name() -> None:
     with pytest.raises(ValueError, match=r"did you mean state.bytes\?") as caught:
         metric_of("state.byte")
     assert all(metric.name in str(caught.value) for metric in METRICS)
@@ -68,11 +68,11 @@ def test_an_unknown_name_lists_all_and_the_one_that_is_near() -> None:
         ("watermark.lag_seconds", None, "unknown"),
     ],
 )
-def test_a_value_is_shown_with_its_unit(name: str, value: float | None, text: str) -> None:
+def test_metric_value_is_formatted_with_unit(name: str, value: float | None, text: str) -> None:
     assert metric_of(name).text(value) == text
 
 
-def test_what_a_checkpoint_does_not_show_is_unknown() -> None:
+def test_metrics_of_unreadable_checkpoint_are_unknown() -> None:
     verdict = Verdict(Level.UNREADABLE, 1, 2, 0, 3)
     values = values_of(verdict, file_bytes=7, leftover_bytes=0, lag_ms=None)
     assert list(values) == [metric.name for metric in METRICS]
@@ -100,7 +100,7 @@ def test_every_quantity_has_a_metric() -> None:
         (False, False, 2048.4, None),
     ],
 )
-def test_a_rise_that_is_no_trend_exceeds_no_limit(
+def test_growth_rate_is_zero_without_rising_trend(
     growing: bool, judged: bool, slope: float, rate: int | None
 ) -> None:
     growth = StateGrowth(slope, slope, slope, 4, 0, growing, judged=judged)

@@ -48,7 +48,7 @@ def _plain_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(path, lambda value, **_: value)
 
 
-def test_a_file_without_which_the_query_restarts_is_a_warning() -> None:
+def test_unreadable_file_not_needed_by_restart_is_warning() -> None:
     (finding,) = problem_findings(UnreadableFile, CUT, restart=restart())
     assert finding.severity.word == "warning"
     assert finding.cause == (
@@ -60,7 +60,7 @@ def test_a_file_without_which_the_query_restarts_is_a_warning() -> None:
     assert finding.severity.word == "error"
 
 
-def test_a_copy_as_of_an_earlier_batch_is_offered() -> None:
+def test_next_step_offers_copy_of_earlier_batch() -> None:
     of = restart(spared=False, back=1200)
     (finding,) = problem_findings(UnreadableFile, CUT, restart=of)
     assert "or go back to batch 1,200 in a copy (inspector copy PATH NEW --batch 1200 " in (
@@ -81,11 +81,11 @@ def test_a_copy_as_of_an_earlier_batch_is_offered() -> None:
         ([Problem("truncated", "got 1", "offsets/3")], ""),
     ],
 )
-def test_the_versions_that_are_lost(problems: Sequence[Problem], words: str) -> None:
+def test_lost_versions_wording(problems: Sequence[Problem], words: str) -> None:
     assert lost_versions(problems, restart()) == words
 
 
-def test_problems_of_one_operator_are_one_finding() -> None:
+def test_problems_are_grouped_into_one_finding_per_operator() -> None:
     second = replace(CUT, path="/c", store=StoreId(4, "default", 0))
     result = problem_findings(UnreadableFile, CUT, replace(CUT, path="/b"), second)
     assert [(finding.operator_id, finding.evidence) for finding in result] == [
@@ -94,13 +94,13 @@ def test_problems_of_one_operator_are_one_finding() -> None:
     ]
 
 
-def test_a_long_message_loses_what_was_expected() -> None:
+def test_short_message_drops_expectation_of_long_message() -> None:
     long = problem("bad-frame", message=f"got {'x' * 90}, expected another")
     assert short_message(long) == f"got {'x' * 90}"
     assert short_message(problem("bad-frame", message="got 1, expected 2")) == "got 1, expected 2"
 
 
-def test_problems_are_reported_from_a_number_on(tmp_path: Path) -> None:
+def test_threshold_sets_minimum_number_of_problems(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_append/checkpoint", root)
     for name in ("8.delta", "9.delta"):

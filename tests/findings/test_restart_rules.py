@@ -26,18 +26,18 @@ from inspector.findings.restart_rules import (
 MOST_WORDS = 60  # of what Spark does and what to do
 
 
-def test_ids_are_there_once_and_are_of_no_finding_of_an_audit() -> None:
+def test_restart_rule_ids_are_unique_and_distinct_from_audit_ids() -> None:
     ids = [rule.id for rule in RULES]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"SS[45]\d\d", item) for item in ids)
 
 
-def test_kinds_of_restart_rules_are_of_group_restart() -> None:
+def test_restart_rules_belong_to_group_restart() -> None:
     assert {rule.kind.group for rule in RULES} == {Group.RESTART}
 
 
 @pytest.mark.parametrize("about", sorted({rule.about for rule in RULES}))
-def test_no_two_rules_of_a_release_are_about_one_thing(about: str) -> None:
+def test_each_release_has_one_restart_rule_per_subject(about: str) -> None:
     rules = [rule for rule in RULES if rule.about == about]
     spans = sorted((RELEASES.index(rule.since), RELEASES.index(rule.until)) for rule in rules)
     assert all(first <= last for first, last in spans)
@@ -48,7 +48,7 @@ def test_no_two_rules_of_a_release_are_about_one_thing(about: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_has_its_source_and_is_explained(rule: RestartRule) -> None:
+def test_restart_rule_has_source_and_explanation(rule: RestartRule) -> None:
     entry = docs.entry(rule.id)
     assert re.match(r"[A-Z]\w+", entry.paragraphs["Source"])
     assert entry.title
@@ -61,7 +61,7 @@ def test_a_rule_has_its_source_and_is_explained(rule: RestartRule) -> None:
         assert rule.spark.startswith(f"{rule.error} (Spark {rule.releases})")
 
 
-def test_a_rule_is_shown_by_a_change_that_was_made() -> None:
+def test_restart_rules_cite_recorded_changes() -> None:
     sources = [docs.entry(rule.id).paragraphs["Source"] for rule in RULES]
     shown_by = [re.search(r"; run `(.+)`\.$", source) for source in sources]
     assert {match[1] for match in shown_by if match} <= shown_changes()
@@ -74,14 +74,14 @@ def test_a_rule_is_shown_by_a_change_that_was_made() -> None:
     assert decided <= {rule.id for rule in RULES}
 
 
-def test_every_line_of_the_guide_is_shown_but_for_kafka() -> None:
+def test_every_line_of_spark_guide_except_kafka_has_recorded_change() -> None:
     names = {change.name for change in CHANGES}
     assert {name for changes in GUIDE.values() for name in changes} <= names
     assert all("Kafka" in line for line, changes in GUIDE.items() if not changes)
 
 
 @pytest.mark.parametrize("file", sorted(RECORDS.glob("*.json")), ids=lambda file: file.stem)
-def test_nothing_was_said_that_spark_did_not_do(file: Path) -> None:
+def test_restart_verdicts_agree_with_recorded_spark_behaviour(file: Path) -> None:
     record = json.loads(file.read_text("utf-8"))
     assert record["spark"].startswith(file.stem)
     assert all("wrong" not in score for score in record["scores"].values())
@@ -92,7 +92,7 @@ def test_nothing_was_said_that_spark_did_not_do(file: Path) -> None:
                 assert change["traceless"]
 
 
-def test_a_release_that_no_rule_knows_is_refused() -> None:
+def test_unknown_release_is_refused() -> None:
     assert release_of(None) == RELEASES[-1]
     assert release_of("4.1.4") == "4.1"
     for text in ("4.9", "2.4", "x"):

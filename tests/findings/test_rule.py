@@ -26,7 +26,7 @@ def path_of(rule: type[Rule[Any]]) -> Path:
     return Path(sys.modules[rule.__module__].__file__ or "")
 
 
-def test_every_file_of_a_folder_is_a_rule_of_its_id() -> None:
+def test_every_rule_file_is_named_after_its_rule_id() -> None:
     files = {path for folder in FOLDERS for path in (ROOM / folder).glob("[!_]*.py")}
     assert {path_of(rule) for rule in rules()} == files
     for rule in rules():
@@ -34,13 +34,13 @@ def test_every_file_of_a_folder_is_a_rule_of_its_id() -> None:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
-def test_a_rule_has_a_test_of_its_name(rule: type[Rule[Any]]) -> None:
+def test_every_rule_has_a_test_file(rule: type[Rule[Any]]) -> None:
     path = path_of(rule)
     assert (Path(__file__).parent / path.parent.name / f"test_{path.name}").exists()
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
-def test_a_rule_is_short_and_has_few_cases(rule: type[Rule[Any]]) -> None:
+def test_rule_size_and_documentation_sections(rule: type[Rule[Any]]) -> None:
     assert 0 < len(rule.cases()) <= MOST_CASES
     assert len(path_of(rule).read_text("utf-8").splitlines()) <= MOST_LINES
     sections = rule_sections(rule)
@@ -50,14 +50,14 @@ def test_a_rule_is_short_and_has_few_cases(rule: type[Rule[Any]]) -> None:
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
-def test_the_page_has_the_entry_of_a_rule(rule: type[Rule[Any]]) -> None:
+def test_findings_page_lists_thresholds_of_rule(rule: type[Rule[Any]]) -> None:
     text = docs.lookup(rule.id) or ""
     for threshold in rule.thresholds():
         assert f"{threshold.name} (" in text.replace("`", "")
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
-def test_templates_are_whole_sentences_of_known_units(rule: type[Rule[Any]]) -> None:
+def test_rule_templates_are_sentences_with_known_units(rule: type[Rule[Any]]) -> None:
     for case in rule.cases().values():
         assert case.cause.endswith(".")
         for template in (case.cause, case.evidence, case.next_step):
@@ -65,14 +65,14 @@ def test_templates_are_whole_sentences_of_known_units(rule: type[Rule[Any]]) -> 
             assert all(unit in UNITS or unit.islower() for unit in units)
 
 
-def test_thresholds_of_one_name_are_equal() -> None:
+def test_thresholds_of_equal_name_have_equal_defaults() -> None:
     declared = thresholds_by_name()
     for rule in rules():
         for threshold in rule.thresholds():
             assert threshold.default == declared[threshold.name].default, threshold.name
 
 
-def test_a_case_decides_what_the_rule_leaves_open() -> None:
+def test_rule_case_sets_severity_certainty_and_numbers() -> None:
     case = Case("It is.", "it is", severity=Severity.INFO)
     assert case(3, 8, share=0.5).numbers == {"share": 0.5}
     assert case().severity is Severity.INFO
@@ -80,7 +80,7 @@ def test_a_case_decides_what_the_rule_leaves_open() -> None:
     assert case(certainty=Certainty.INFERRED).certainty is Certainty.INFERRED
 
 
-def test_information_about_a_checkpoint_imports_no_rule() -> None:
+def test_info_command_imports_no_rules() -> None:
     root = FIXTURES / "4.3.0" / "agg_update" / "checkpoint"
     code = (
         "import sys; from inspector import api; report = api.info(sys.argv[1]); "

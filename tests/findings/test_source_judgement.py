@@ -70,7 +70,7 @@ PLACES = {"one": ONE, "two": TWO}
 
 
 @pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected"), CHANGES)
-def test_sources_of_files_in_the_folders_of_production(
+def test_file_sources_with_production_folders(
     old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str]
 ) -> None:
     sides = [[PLACES[name] for name in names.split("-")] for names in (old, new)]
@@ -80,7 +80,7 @@ def test_sources_of_files_in_the_folders_of_production(
 
 
 @pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected"), CHANGES)
-def test_sources_of_files_that_both_queries_rehearsed(
+def test_file_sources_of_two_rehearsals(
     old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str]
 ) -> None:
     names = [[f"{name}-of-{name}" for name in side.split("-")] for side in (old, new)]
@@ -93,7 +93,7 @@ def test_sources_of_files_that_both_queries_rehearsed(
     assert result == ({"sources-rehearsed": "ok"} if expected == SAME else expected)
 
 
-def test_files_of_the_last_batch_alone_refuse_another_folder() -> None:
+def test_swapped_folders_are_silent_if_last_batch_read_no_files() -> None:
     old = files(ONE, TWO, moved=False)
     assert verdicts(old, files(TWO, ONE)) == {"sources-swapped": "silent"}
     pairs = rehearsal_of("a-1", "b-2"), rehearsal_of("b-2", "a-1")
@@ -101,7 +101,7 @@ def test_files_of_the_last_batch_alone_refuse_another_folder() -> None:
     assert verdicts(files(ONE, ONE, logs="00", moved=False), files(ONE, ONE)) == OTHER_LOG
 
 
-def test_parameters_with_other_names_are_matched_by_their_rows() -> None:
+def test_renamed_rehearsal_folders_are_matched_by_position() -> None:
     old, before = files(ONE, TWO), rehearsal_of("a-1", "b-2")
     assert verdicts(old, rehearsal_of("x-1", "y-2"), before) == {"sources-rehearsed": "ok"}
     assert verdicts(old, rehearsal_of("x-2", "y-1"), before) == SWAPPED
@@ -110,7 +110,7 @@ def test_parameters_with_other_names_are_matched_by_their_rows() -> None:
     assert verdicts(old, rehearsal_of("b-1", "a-1"), same_rows) == SWAPPED
 
 
-def test_rehearsal_with_other_distinct_sources_than_production_decides_nothing() -> None:
+def test_rehearsal_with_different_distinct_sources_is_undecided() -> None:
     unknown = {"sources-alike": "unknown"}
     used_twice, two = rehearsal_of("a-1", "a-1", logs="00"), rehearsal_of("a-1", "b-2")
     assert verdicts(files(ONE, TWO), used_twice, used_twice) == unknown
@@ -118,7 +118,7 @@ def test_rehearsal_with_other_distinct_sources_than_production_decides_nothing()
     assert verdicts(files(ONE, TWO), two) == unknown  # without a rehearsal of the old query
 
 
-def test_sources_of_other_kinds_follow_the_positions_of_the_rehearsal() -> None:
+def test_sources_other_than_files_are_matched_by_rehearsal_position() -> None:
     topics = tuple(
         QuerySource(str(number), KAFKA, name, f'{{"{name}":{{"0":7}}}}', None, True)
         for number, name in enumerate(("orders", "clicks"))
@@ -131,14 +131,14 @@ def test_sources_of_other_kinds_follow_the_positions_of_the_rehearsal() -> None:
     assert verdicts(mixed, rehearsal_of("b-2", "a-1"), before) == {"source-kind": "refused"}
 
 
-def test_another_number_of_lines_is_refused_in_offset_log_1_alone() -> None:
+def test_changed_source_count_is_refused_only_in_offset_log_1() -> None:
     assert verdicts(files(ONE), files(ONE, TWO)) == {"source-count": "refused"}
     old, new = files(ONE), files(ONE, TWO)
     assert verdicts(old, new, case="named_source") == {"source-added": "ok"}
     assert verdicts(new, old, case="named_source") == {"source-removed": "unknown"}
 
 
-def test_uses_of_one_source_are_one_line_of_offset_log_2() -> None:
+def test_repeated_use_of_source_is_one_line_in_offset_log_2() -> None:
     twice = (replace(files(ONE)[0], name="1"),)
     assert verdicts(twice, files(ONE, ONE), case="named_source") == {
         "source-added": "ok",

@@ -24,7 +24,7 @@ from tests.store_views import store_view
         ("window struct<start: timestamp, end: timestamp>, id string", (0, 0)),
     ],
 )
-def test_rows_of_a_record_are_counted_unless_windows_make_them(
+def test_rows_per_record_are_not_counted_for_windowed_keys(
     key: str, counted: tuple[int, int]
 ) -> None:
     store = store_view(
@@ -36,7 +36,7 @@ def test_rows_of_a_record_are_counted_unless_windows_make_them(
     assert store.keys.rows_and_records == counted
 
 
-def test_columns_of_a_key_are_as_they_lie_in_it() -> None:
+def test_columns_of_key_have_encoded_bytes() -> None:
     schema = parse_ddl("w struct<start: timestamp, end: timestamp>, n int, user string, id string")
     key = row(schema, [(1, 2), 7, "Ab ", None])
     columns = columns_of([key, key[:20]], schema.fields)
@@ -47,7 +47,9 @@ def test_columns_of_a_key_are_as_they_lie_in_it() -> None:
 
 @pytest.mark.parametrize("dropped", [0, 1, 2, 3])
 @pytest.mark.parametrize("values", [["abcdefghi", (1, 2), 7, "x"], [None, (1, 2), None, ""]])
-def test_a_key_without_one_column_is_the_row_of_the_others(values: list[Any], dropped: int) -> None:
+def test_key_without_column_equals_encoded_row_of_other_columns(
+    values: list[Any], dropped: int
+) -> None:
     schema = parse_ddl("a string, w struct<start: timestamp, end: timestamp>, n int, b string")
     result = [position for position in range(4) if position != dropped]
     struct_type = StructType(tuple(schema.fields[position] for position in result))

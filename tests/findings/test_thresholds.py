@@ -8,7 +8,7 @@ from inspector.findings.rule import parse_thresholds
 from inspector.findings.thresholds import DEFAULTS
 
 
-def test_what_is_given_counts_and_the_rest_stays() -> None:
+def test_thresholds_override_defaults() -> None:
     thresholds = parse_thresholds(
         {"hot_rows": "5", "heap_bytes": "8GiB", "hot_share": "75%", "data_batches": 4}
     )
@@ -29,12 +29,12 @@ def test_what_is_given_counts_and_the_rest_stays() -> None:
         ({"SS202": "many"}, "not a whole number for the threshold SS202"),
     ],
 )
-def test_what_is_misspelt_is_refused(arguments: dict[str, str], message: str) -> None:
+def test_invalid_threshold_is_refused(arguments: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_thresholds(arguments)
 
 
-def test_a_finding_can_have_a_least_number() -> None:
+def test_threshold_of_finding_id_is_minimum_row_count() -> None:
     thresholds = parse_thresholds({"SS202": "100"})
     assert [thresholds.reports("SS202", n) for n in (None, 99, 100)] == [False, False, True]
     assert parse_thresholds({"SS206": "1"}).reports("SS206", None)

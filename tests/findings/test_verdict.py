@@ -24,12 +24,12 @@ from inspector.model import Certainty, Problem
         ((KeptKeys.kind,), ("uncommitted", "truncated"), Level.UNREADABLE),
     ],
 )
-def test_the_level_is_that_of_the_gravest(
+def test_verdict_level_of_most_severe_finding(
     kinds: tuple[Kind, ...], slugs: tuple[str, ...], level: Level
 ) -> None:
     findings = [Finding(kind, Certainty.PROVEN, "", "") for kind in kinds]
     assert level_of(findings, [Problem(slug, "") for slug in slugs]) is level
 
 
-def test_levels_are_ranked_by_urgency() -> None:
+def test_verdict_levels_are_ranked_by_urgency() -> None:
     assert sorted(Level, key=lambda level: level.rank) == list(Level)

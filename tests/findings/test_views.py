@@ -37,7 +37,7 @@ def view_of(case: str, options: Options | None = None) -> CheckpointView:
     return CheckpointView(run.checkpoint, run.version, run.facts())
 
 
-def test_a_store_has_its_window_its_timers_and_its_leftovers() -> None:
+def test_store_view_has_history_timer_calls_and_leftovers() -> None:
     view = view_of("fmgws_event_ignore")
     (store,) = view.stores
     assert (store.history.window, store.rows, store.history.removals) == (13, 128, 0)
@@ -53,7 +53,7 @@ def test_a_store_has_its_window_its_timers_and_its_leftovers() -> None:
     ("at", "due", "now_ms"),
     [(1, 0, 20_000), (1, 1, 100), (2, 0, 100)],  # a timer that is due would have fired
 )
-def test_a_clock_that_the_judged_batch_does_not_show_may_have_changed(
+def test_timer_clock_unknown_in_judged_batch_may_have_changed(
     at: int, due: int, now_ms: int
 ) -> None:
     store, rule = StoreId(0, "default", 0), StoreRule(expiry=cases.TIMER)
@@ -67,7 +67,7 @@ def test_a_clock_that_the_judged_batch_does_not_show_may_have_changed(
     assert view.stores[0].expiry.now_ms == now_ms
 
 
-def test_a_store_has_what_naming_the_clock_of_its_timers_would_prove() -> None:
+def test_provable_leftovers_equal_audit_with_named_timeout_kind() -> None:
     (store,) = view_of("pandas_event_remove", Options(state_version=4)).stores
     options = Options(state_version=4, timeout_kind=TimeoutKind.PROCESSING_TIME)
     named = view_of("pandas_event_remove", options).facts
@@ -79,14 +79,14 @@ def test_a_store_has_what_naming_the_clock_of_its_timers_would_prove() -> None:
 @pytest.mark.parametrize(
     ("marks", "moved"), [((20_000, 50_000), 30_000), ((20_000, None), 0), ((None, 50_000), 0)]
 )
-def test_a_clock_that_is_not_known_at_both_ends_did_not_move(
+def test_clock_advance_is_zero_without_both_watermarks(
     marks: tuple[int | None, ...], moved: int
 ) -> None:
     view = checkpoint_view({"default": StoreRule()}, clocks=batch_clocks(*marks))
     assert view.clock.advance_ms(1, watermark_of) == moved
 
 
-def test_a_join_has_how_far_each_side_reaches() -> None:
+def test_join_sides_have_event_time_range_and_removals() -> None:
     view = view_of("join_left_outer")
     left, right = JoinSides(view.operators[0]).with_times
     assert (left.label, left.most_ms, left.keeps_passed_rows) == ("left", 20_000, False)
@@ -105,11 +105,11 @@ def test_a_join_has_how_far_each_side_reaches() -> None:
         ("dedup_within_watermark", "expiry time (event time and delay)"),
     ],
 )
-def test_a_time_is_called_what_it_is(case: str, subject: str) -> None:
+def test_newest_time_is_named_by_its_meaning(case: str, subject: str) -> None:
     assert [time.what for time in newest_times(view_of(case))] == [subject]
 
 
-def test_the_first_timeout_of_keys_that_were_set_again() -> None:
+def test_rearmed_leftovers_have_first_expired_version() -> None:
     run = Run.start(str(NEWEST / "fmgws_event_rearm" / "checkpoint"), None)
     (store,) = CheckpointView(run.checkpoint, run.version, run.facts()).stores
     (total,) = (t for t in store.expiry.leftovers if t.leftover_class is LeftoverClass.REARMED)
@@ -133,13 +133,13 @@ def test_the_first_timeout_of_keys_that_were_set_again() -> None:
         ({}, None),
     ],
 )
-def test_rows_are_late_if_no_others_are_half_as_far_behind(
+def test_late_rows_are_far_behind_all_other_rows(
     digits: dict[int, int], rows: LateRows | None
 ) -> None:
     assert late_rows(4, digits) == rows
 
 
-def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
+def test_watermark_is_in_doubt_if_log_entry_is_lost(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "dedup_event_time" / "checkpoint", root)
     newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
@@ -159,7 +159,7 @@ def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
     assert doubt_of(newest) == (None, False)
 
 
-def test_a_gap_in_the_log_ends_the_flat_batches() -> None:
+def test_gap_in_offset_log_ends_flat_batches() -> None:
     clocks = batch_clocks(5000, 5000, 5000, 5000)
     del clocks[1]
     flat = flat_batches(clocks, 3)

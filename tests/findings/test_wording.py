@@ -40,10 +40,12 @@ EPOCH = "1970-01-01T00:00:00.000Z"
         ("{words:capital}", {"words": "no row"}, "No row"),
     ],
 )
-def test_a_field_is_written_by_its_unit(template: str, values: dict[str, Any], text: str) -> None:
+def test_template_fields_are_formatted_by_unit(
+    template: str, values: dict[str, Any], text: str
+) -> None:
     assert write(template, values) == text
 
 
-def test_a_field_without_a_value_is_an_error() -> None:
+def test_missing_template_value_is_an_error() -> None:
     with pytest.raises(KeyError):
         write("{rows:row}", {})

@@ -42,7 +42,7 @@ def bases(deltas: set[int], snapshots: set[int], version: int) -> list[int]:
 
 
 @given(versions, versions)
-def test_a_version_is_restorable_if_some_start_has_every_delta_after_it(
+def test_version_is_restorable_from_snapshot_with_all_later_deltas(
     deltas: set[int], snapshots: set[int]
 ) -> None:
     possible = [v for v in range(1, NEWEST + 2) if bases(deltas, snapshots, v)]
@@ -50,7 +50,7 @@ def test_a_version_is_restorable_if_some_start_has_every_delta_after_it(
 
 
 @given(versions, versions, st.integers(1, NEWEST + 1))
-def test_a_chain_starts_at_the_newest_snapshot_as_in_spark(
+def test_chain_starts_at_newest_snapshot_as_in_spark(
     deltas: set[int], snapshots: set[int], version: int
 ) -> None:
     files = files_of(deltas, snapshots)
@@ -69,7 +69,7 @@ def test_a_chain_starts_at_the_newest_snapshot_as_in_spark(
 
 
 @given(versions, versions, st.integers(0, NEWEST + 1))
-def test_a_replay_makes_every_restorable_version_and_reads_no_file_twice(
+def test_replay_makes_all_restorable_versions_and_reads_files_once(
     deltas: set[int], snapshots: set[int], upto: int
 ) -> None:
     files = files_of(deltas, snapshots)
@@ -100,7 +100,7 @@ def test_snapshot_is_compared_with_replayed_deltas() -> None:
     ]
 
 
-def test_a_version_behind_a_gap_names_the_gap_and_the_start() -> None:
+def test_version_after_gap_names_gap_and_start() -> None:
     files = files_of({1, 2, 5, 6, 8}, {4})
     with pytest.raises(MissingVersionError, match=r"version 8 .* 7\.delta is .* after 4\.snapshot"):
         chain_for(files, 8)
@@ -112,27 +112,27 @@ def test_version_0_needs_no_file() -> None:
     assert chain_for(files_of(set(), set()), 0) == Chain(0, None, ())
 
 
-def test_files_of_other_kinds_and_without_a_version_are_left_out() -> None:
+def test_files_of_other_kinds_or_without_version_are_ignored() -> None:
     store_file = StoreFile("p/3.delta.crc", FileKind.SPARK_CHECKSUM, Version(3), 1)
     nameless = StoreFile("p/x.delta", FileKind.DELTA, None, 1)
     files = StoreFiles.of([store_file, nameless, state_file(2)], NAMES)
     assert (dict(files.deltas), dict(files.snapshots)) == ({2: state_file(2)}, {})
 
 
-def test_the_newest_version_is_that_of_any_file() -> None:
+def test_newest_version_of_deltas_and_snapshots() -> None:
     assert files_of({1, 2}, {7}).newest == 7
     assert files_of({1, 8}, {7}).newest == 8
     assert files_of(set(), set()).newest == 0
 
 
-def test_a_file_can_be_left_out_without_the_other_of_its_version() -> None:
+def test_chain_without_snapshot_uses_delta_of_same_version() -> None:
     snapshot = state_file(2, FileKind.SNAPSHOT)
     files = files_of({1, 2}, {2}).without(snapshot)
     assert (set(files.deltas), set(files.snapshots)) == ({1, 2}, set())
     assert chain_for(files, 2).files == (state_file(1), state_file(2))
 
 
-def test_snapshots_alone_are_compared_where_their_provider_writes_no_deltas() -> None:
+def test_snapshots_are_compared_if_provider_writes_no_deltas() -> None:
     snapshots = {v: state_file(v, FileKind.SNAPSHOT) for v in (1, 2, 4, 5)}
     deltas = {5: state_file(5)}
     alone = StoreFiles(deltas, snapshots, NAMES, compares=True)

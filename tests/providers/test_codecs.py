@@ -26,7 +26,7 @@ def read(data: bytes, recorded: str | None) -> tuple[bytes, list[str]]:
 
 @pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
 @pytest.mark.parametrize("recorded", ["lz4", "zstd", None])
-def test_the_bytes_decide_and_what_contradicts_them_is_remarked(
+def test_codec_is_detected_from_bytes_and_mismatch_is_reported(
     codec: str, recorded: str | None
 ) -> None:
     result, problems = read(encode.compress(RAW, codec), recorded)
@@ -34,7 +34,7 @@ def test_the_bytes_decide_and_what_contradicts_them_is_remarked(
     assert problems == (["codec-mismatch"] if codec != (recorded or "lz4") else [])
 
 
-def test_a_codec_of_the_users_own_is_read_if_its_bytes_are_sparks() -> None:
+def test_custom_codec_class_with_bytes_of_spark_codec_is_read() -> None:
     assert read(encode.compress(RAW, "zstd"), "com.example.Codec") == (RAW, [])
     with pytest.raises(DecodeError, match=r"com\.example\.Codec"):
         read(b"who knows", "com.example.Codec")

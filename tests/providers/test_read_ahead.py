@@ -61,7 +61,7 @@ def contents(ahead: ReadAhead, expected: list[StoreFile]) -> list[bytes]:
     return [b"".join(ahead.chunks(file)) for file in expected]
 
 
-def test_files_are_handed_out_in_their_order_while_others_are_under_way() -> None:
+def test_read_ahead_returns_files_in_order() -> None:
     remote = Remote()
     expected = files(remote, 8)
     ahead = ReadAhead(remote, expected)
@@ -100,7 +100,7 @@ def test_local_files_are_not_read_ahead(tmp_path: object) -> None:
     assert contents(ahead, expected[1:]) == [b"2.delta"]
 
 
-def test_a_checksum_file_is_read_whole_however_large_it_is() -> None:
+def test_large_checksum_file_is_read_ahead_as_a_whole() -> None:
     remote = Remote()
     (side,) = files(remote, 1)
     assert ReadAhead(remote, [side]).whole(side) == b"1.delta"
@@ -119,7 +119,7 @@ def test_read_ahead_error_is_raised_at_its_file() -> None:
     assert contents(ahead, expected[2:]) == [b"3.delta"]
 
 
-def test_a_file_that_has_grown_is_streamed() -> None:
+def test_grown_file_is_streamed() -> None:
     remote = Remote()
     remote.fail["1.delta"] = LimitError("file has more")
     expected = files(remote, 1)

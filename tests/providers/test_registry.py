@@ -87,7 +87,7 @@ def test_file_name_gives_kind_and_version(name: str, kind: FileKind, version: in
         ("left-keyToNumValues", FileKind.OTHER),
     ],
 )
-def test_a_folder_is_of_a_kind_only_if_rocksdb_makes_it(name: str, kind: FileKind) -> None:
+def test_only_rocksdb_folder_names_have_a_kind(name: str, kind: FileKind) -> None:
     assert classify(name, is_dir=True) == (kind, None)
 
 
@@ -99,7 +99,7 @@ def test_any_file_name_has_kind(name: str) -> None:
 
 
 @given(st.integers(0, MAX_BATCH))
-def test_a_version_is_read_as_it_is_written(version: int) -> None:
+def test_version_in_file_name_round_trips(version: int) -> None:
     assert classify(f"{version}.delta") == (FileKind.DELTA, version)
 
 
@@ -243,7 +243,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
         sys.modules.pop("inspector.providers.toy", None)
 
 
-def test_a_provider_is_one_folder(toy: Path) -> None:
+def test_provider_is_registered_by_one_folder(toy: Path) -> None:
     names = [provider.name for provider in list_providers()]
     assert names.index("rocksdb") < names.index("toy") < names.index("hdfs")
     assert names[-1] == "hdfs", "it takes what is left"
@@ -274,7 +274,7 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
         ("rows", "rows", {"key_bytes": 1, "value_bytes": 8}),
     ],
 )
-def test_commands_read_what_a_folder_added(
+def test_commands_read_state_of_added_provider(
     toy: Path, command: str, table: str, display: dict[str, int]
 ) -> None:
     done = CliRunner().invoke(inspector, [command, str(toy), "-o", "json"])
@@ -320,7 +320,7 @@ def test_commands_end_with_5_on_an_unknown_provider_class(tmp_path: Path, comman
 @pytest.mark.parametrize(
     ("case", "name"), [("4.3.0/agg_update", "hdfs"), ("4.3.0/rocksdb_agg_update", "rocksdb")]
 )
-def test_the_format_that_the_user_names_is_read_and_copied(
+def test_state_of_format_option_is_read_and_copied(
     tmp_path: Path, case: str, name: Literal["hdfs", "rocksdb"]
 ) -> None:
     root, options = unknown_class(tmp_path, case), api.Options(provider_format=name)

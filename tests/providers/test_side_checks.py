@@ -43,7 +43,9 @@ def problems(root: Path, version: int | None = None) -> list[Problem]:
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
-def test_files_that_match_are_no_problem(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_file_with_matching_checksum_has_no_problem(
+    tmp_path: Path, write: Callable[[Path], None]
+) -> None:
     root = small_checkpoint(tmp_path)
     for file in root.rglob("*.delta"):
         write(file)
@@ -52,7 +54,7 @@ def test_files_that_match_are_no_problem(tmp_path: Path, write: Callable[[Path],
 
 @pytest.mark.parametrize("write", [hadoop, spark])
 @pytest.mark.parametrize("version", [1, 4])
-def test_every_changed_byte_is_noticed_though_the_file_can_be_read(
+def test_changed_byte_in_decodable_file_fails_checksum(
     tmp_path: Path, write: Callable[[Path], None], version: int
 ) -> None:
     root = small_checkpoint(tmp_path)
@@ -67,7 +69,7 @@ def test_every_changed_byte_is_noticed_though_the_file_can_be_read(
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
-def test_a_file_that_cannot_be_decoded_is_summed_to_its_end_all_the_same(
+def test_checksum_of_undecodable_file_is_still_compared(
     tmp_path: Path, write: Callable[[Path], None]
 ) -> None:
     root = small_checkpoint(tmp_path)
@@ -78,7 +80,7 @@ def test_a_file_that_cannot_be_decoded_is_summed_to_its_end_all_the_same(
     assert result == {"bad-frame", SLUG}
 
 
-def test_a_side_file_that_is_none_is_named(tmp_path: Path) -> None:
+def test_invalid_spark_checksum_file_is_reported(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     side = root / "state/1/0/1.delta.crc"
     side.write_text("nonsense")
@@ -88,9 +90,7 @@ def test_a_side_file_that_is_none_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
-def test_whatever_reads_a_file_compares_it_with_its_checksums(
-    tmp_path: Path, write: Callable[[Path], None]
-) -> None:
+def test_fact_scan_compares_checksums(tmp_path: Path, write: Callable[[Path], None]) -> None:
     root = small_checkpoint(tmp_path)
     file = root / DELTA
     write(file)
@@ -130,5 +130,5 @@ def test_removed_checksum_file_is_ignored(tmp_path: Path) -> None:
         (".3.delta.crc.crc", HADOOP, "3.delta.crc"),
     ],
 )
-def test_the_file_that_a_checksum_file_is_about(name: str, kind: FileKind, main: str) -> None:
+def test_main_file_of_checksum_file(name: str, kind: FileKind, main: str) -> None:
     assert main_path(StoreFile(f"a/b/{name}", kind, None, 0)) == f"a/b/{main}"

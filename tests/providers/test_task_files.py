@@ -48,7 +48,7 @@ def requested(requests: Requests, count: int) -> int:
     return requests.kinds["GET"]
 
 
-def test_the_files_of_the_next_task_are_under_way_before_it_begins(requests: Requests) -> None:
+def test_files_of_next_task_are_requested_before_it_begins(requests: Requests) -> None:
     storage = Storage("objects://ck")
     first, second = range(4), range(4, 4 + 2 * AHEAD)
     requests.latency_s = 0.25  # so that one is under way as the next begins, on a busy machine too
@@ -77,7 +77,7 @@ def test_unclaimed_files_are_bounded(requests: Requests) -> None:
         assert requested(requests, AHEAD) == AHEAD
 
 
-def test_large_files_wait_for_their_turn(requests: Requests) -> None:
+def test_large_files_are_not_requested_ahead(requests: Requests) -> None:
     storage = Storage("objects://ck")
     large = StoreFile(storage.full_path("large"), FileKind.DELTA, Version(1), SMALL_BYTES + 1)
     with upcoming(storage, [large]):

@@ -32,7 +32,7 @@ class Files:
         return make
 
 
-def test_the_next_reader_gets_what_the_first_one_made() -> None:
+def test_readers_of_one_file_share_its_blocks() -> None:
     files, turns = Files(), Turns()
     for path in ("a", "b"):
         for _ in range(3):
@@ -40,7 +40,7 @@ def test_the_next_reader_gets_what_the_first_one_made() -> None:
     assert files.begun == ["a", "b"]
 
 
-def test_readers_that_take_turns_by_the_block_need_room_for_one() -> None:
+def test_readers_in_step_share_one_block_of_memory() -> None:
     files, turns = Files(), Turns(LARGE.nbytes)
     readers = [turns.blocks("a", files.of("a")) for _ in range(3)]
     assert list(zip(*readers, strict=True)) == [(LARGE,) * 3, (SMALL,) * 3]
@@ -55,7 +55,7 @@ def test_content_above_bound_is_read_again() -> None:
         assert files.begun == ["a"] * times
 
 
-def test_slow_reader_continues_alone() -> None:
+def test_slow_reader_reads_the_rest_itself() -> None:
     files, turns = Files(), Turns(LARGE.nbytes)
     first, second = (turns.blocks("a", files.of("a")) for _ in range(2))
     assert (next(first), next(second), next(first)) == (LARGE, LARGE, SMALL)

@@ -13,7 +13,7 @@ from inspector.render.tabular import Table
 from tests.render.samples import HOSTILE, PART, ROWS, bare, report, table, verdict
 
 
-def test_the_envelope_has_everything() -> None:
+def test_json_envelope_has_all_parts_of_report() -> None:
     envelope = json.loads("".join(render_json(report())))
     assert list(envelope) == [
         *("schema_version", "command", "checkpoint", "part", "verdict", "summary"),
@@ -29,7 +29,7 @@ def test_the_envelope_has_everything() -> None:
     assert {"name": "bytes", "unit": "bytes", "exact": True} in envelope["columns"]["things"]
 
 
-def test_values_stay_as_they_are() -> None:
+def test_json_values_keep_their_types() -> None:
     first, second = json.loads("".join(render_json(report())))["rows"]
     assert first["bytes"] == 2**53 + 1
     assert first["key"] == ROWS[0]["key"]
@@ -46,12 +46,12 @@ def test_json_summary_has_times_twice() -> None:
     assert summary["batch_timestamp_ms"] is summary["batch_timestamp"] is None
 
 
-def test_an_empty_report_is_complete() -> None:
+def test_json_of_empty_report_is_complete() -> None:
     envelope = json.loads("".join(render_json(bare())))
     assert (envelope["rows"], envelope["problems"], envelope["complete"]) == ([], [], True)
 
 
-def test_rows_are_written_while_they_are_read() -> None:
+def test_json_rows_are_streamed() -> None:
     problems: list[Problem] = []
     read = []
 
@@ -92,7 +92,7 @@ def test_json_escapes_control_characters(render: Any) -> None:
     assert (read["store_name"], read["key"]) == (hostile["store_name"], hostile["key"])
 
 
-def test_the_verdict_is_an_object_of_numbers() -> None:
+def test_json_verdict_has_numbers() -> None:
     envelope = json.loads("".join(render_json(report(verdict=verdict()))))
     result = envelope["verdict"]
     assert (result["level"], result["errors"], result["leftovers"]) == ("error", 1, 3)
@@ -105,7 +105,7 @@ def test_the_verdict_is_an_object_of_numbers() -> None:
     assert json.loads("".join(render_json(report())))["verdict"] is None
 
 
-def test_a_part_is_an_object_of_numbers() -> None:
+def test_json_part_has_numbers() -> None:
     envelope = json.loads("".join(render_json(report(part=PART))))
     assert envelope["part"] == {
         "operator_id": 0,
@@ -124,7 +124,7 @@ def test_a_part_is_an_object_of_numbers() -> None:
 
 
 @pytest.mark.parametrize(("own", "second"), [("findings", "problems"), ("problems", "findings")])
-def test_findings_and_problems_are_there_once(own: str, second: str) -> None:
+def test_json_has_findings_and_problems_once(own: str, second: str) -> None:
     rows: list[dict[str, Any]] = [{"a": "is not written: the report has them"}]
     result = report(tables=(Table(own, own, (), rows), Table(second, second, (), rows)))
     envelope = json.loads("".join(render_json(result)))
@@ -133,7 +133,7 @@ def test_findings_and_problems_are_there_once(own: str, second: str) -> None:
 
 
 @pytest.mark.parametrize("render", [render_json, render_ndjson])
-def test_a_number_that_json_lacks_is_a_fault_and_no_bad_json(render: Any) -> None:
+def test_infinite_number_is_an_error_in_json(render: Any) -> None:
     result = report(tables=(table([{"rows": float("nan")}]),))
     with pytest.raises(ValueError, match="JSON compliant"):
         list(render(result))

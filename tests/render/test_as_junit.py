@@ -39,7 +39,7 @@ def results(suite: TestSuite) -> dict[str, list[type]]:
     return {case.name: [type(item) for item in case.result] for case in suite if case.result}
 
 
-def test_there_is_a_case_for_each_rule() -> None:
+def test_junit_has_one_case_per_rule() -> None:
     suite = suite_of(judged(findings=[finding(), finding(kind=SameValues.kind)]))
     names = [case.name for case in suite]
     assert names == ["readable", *(f"{kind.id} {kind.title}" for kind in all_kinds())]
@@ -52,7 +52,7 @@ def test_there_is_a_case_for_each_rule() -> None:
 @pytest.mark.parametrize(
     ("fail_on", "failures"), [(None, 0), (Severity.ERROR, 1), (Severity.INFO, 2)]
 )
-def test_a_rule_fails_from_a_severity_on(fail_on: Severity | None, failures: int) -> None:
+def test_junit_rule_fails_at_severity_of_fail_on(fail_on: Severity | None, failures: int) -> None:
     result = [finding(), finding(kind=SameValues.kind)]
     assert suite_of(judged(findings=result, fail_on=fail_on)).failures == failures
 
@@ -73,7 +73,7 @@ def test_junit_error_for_unreadable_file() -> None:
     assert suite_of(harmless).errors == 0
 
 
-def test_gates_and_metrics_of_the_baseline_are_cases() -> None:
+def test_junit_has_cases_for_gates_and_baseline_metrics() -> None:
     gates = apply_gates(parse_gates({"state.rows": "1", "state.bytes": "9"}), {"state.rows": 2})
     earlier = Earlier("/ck", None, 1, complete=True, metrics={"state.rows": 1}, findings={})
     comparison = compare((), {"state.rows": 2}, earlier)
@@ -97,7 +97,7 @@ def test_junit_escapes_hostile_text(tmp_path: Path) -> None:
     assert "\u202e" not in text
 
 
-def test_a_document_counts_its_suites() -> None:
+def test_junit_document_counts_suites() -> None:
     suites = [junit_suite(judged()), junit_failure("things", "/x", "gone")]
     document = JUnitXml.fromstring("".join(junit_document(suites)))
     assert (document.tests, document.failures, document.errors) == (len(all_kinds()) + 2, 2, 1)

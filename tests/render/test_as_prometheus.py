@@ -39,7 +39,7 @@ def value(text: str, name: str, **labels: str) -> float:
     return float(result)
 
 
-def test_every_metric_is_a_gauge_in_base_units() -> None:
+def test_prometheus_metrics_are_gauges_in_base_units() -> None:
     text = prometheus_text([metrics_of(made())], 1000.5)
     result = families(text)
     assert set(NAMES) == {metric.name for metric in METRICS}
@@ -52,7 +52,7 @@ def test_every_metric_is_a_gauge_in_base_units() -> None:
     assert value(text, "spark_state_inspected_timestamp_seconds") == 1000.5
 
 
-def test_labels_are_few_and_hold_no_keys() -> None:
+def test_prometheus_labels_hold_no_keys() -> None:
     text = "".join(render_prometheus(made()))
     used = {name for f in families(text).values() for s in f.samples for name in s.labels}
     assert used == {*LABELS, "id", "severity"}
@@ -70,14 +70,14 @@ def test_prometheus_omits_unknown_values() -> None:
     assert families(text)["spark_state_batch_timestamp_seconds"].samples == []
 
 
-def test_a_checkpoint_that_failed_has_a_level() -> None:
+def test_prometheus_level_of_failed_checkpoint() -> None:
     text = prometheus_text([metrics_of(made(findings=())), unreadable("/gone")])
     assert value(text, "spark_state_level", checkpoint="/ck") == 0
     assert value(text, "spark_state_level", checkpoint="/gone") == 4
     assert len(families(text)["spark_state_rows"].samples) == 1
 
 
-def test_gates_have_the_name_of_their_metric() -> None:
+def test_prometheus_gates_have_metric_label() -> None:
     gates = apply_gates(parse_gates({"state.rows": "1", "state.bytes": "9KiB"}), VALUES)
     text = prometheus_text([metrics_of(made(gates=gates))])
     assert value(text, "spark_state_gate_exceeded", metric="state.rows") == 1

@@ -23,16 +23,16 @@ from inspector.render.tabular import Column, Unit
         (Unit.SHARE, "-", "-"),
     ],
 )
-def test_a_value_has_the_unit_of_its_column(unit: Unit, value: object, expected: str) -> None:
+def test_cell_has_unit_of_its_column(unit: Unit, value: object, expected: str) -> None:
     assert cell_text(Column("x", unit), value) == expected
 
 
-def test_an_estimate_is_marked() -> None:
+def test_estimated_cell_is_marked() -> None:
     assert cell_text(Column("x", Unit.BYTES_PER_HOUR, exact=False), 2048) == "~2.0 KiB/h"
     assert cell_text(Column("x", Unit.TEXT, exact=False), "later") == "later"
 
 
-def test_a_summary_has_its_units_by_their_names() -> None:
+def test_summary_units_follow_from_names() -> None:
     assert summary_text("row_bytes", 12_704) == "12.4 KiB (12,704 bytes)"
     assert summary_text("row_bytes", 12) == "12 B"
     assert summary_text("watermark_ms", 0) == "1970-01-01T00:00:00.000Z"
@@ -48,7 +48,7 @@ def test_a_summary_has_its_units_by_their_names() -> None:
     assert summary_name("two_versions_unshared_bytes") == "two versions without sharing"
 
 
-def test_names_of_a_summary_are_those_of_other_reports() -> None:
+def test_summary_names_of_diff_and_partitions() -> None:
     assert summary_name("from_batch_timestamp_ms") == "from batch time"
     assert summary_name("from_version") == "from version"
     assert summary_name("partitions", 2) == "partitions"

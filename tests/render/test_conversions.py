@@ -22,7 +22,7 @@ LEAK = str(checkpoint_of("fmgws_event_ignore"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_dictionary_is_the_json_of_the_command_line(command: str) -> None:
+def test_to_dict_equals_json_of_command_line(command: str) -> None:
     function = getattr(api, command)
     report = function(LEAK)
     assert report.to_dict() == json.loads("".join(render(function(LEAK), "json")))
@@ -54,7 +54,7 @@ def test_every_table_becomes_arrow_and_pandas_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("case", ["agg_append", "join_left_outer", "rocksdb_tws_processing"])
-def test_keys_and_values_have_the_types_that_an_export_has(case: str) -> None:
+def test_keys_and_values_have_types_of_export(case: str) -> None:
     path = str(checkpoint_of(case))
     for table in api.export("rows", path):
         store = table.name.partition(".")[2]
@@ -66,7 +66,7 @@ def test_keys_and_values_have_the_types_that_an_export_has(case: str) -> None:
             assert next(values) == next(values)
 
 
-def test_keys_of_several_types_and_hidden_ones_are_texts(tmp_path: Any) -> None:
+def test_keys_of_several_types_and_redacted_keys_are_strings(tmp_path: Any) -> None:
     chained = str(checkpoint_of("dedup_after_join"))
     assert pa.types.is_string(api.rows(chained).to_arrow().schema.field("key").type)
     hidden = api.Options(redact=Redact.HASH)
@@ -75,7 +75,7 @@ def test_keys_of_several_types_and_hidden_ones_are_texts(tmp_path: Any) -> None:
     assert pa.types.is_string(pq.read_schema(tmp_path / "rows.parquet").field("key").type)
 
 
-def test_rows_that_are_gone_are_an_error_and_not_an_empty_table() -> None:
+def test_conversion_of_consumed_rows_is_an_error() -> None:
     report = api.rows(LEAK)
     assert len(list(report.primary.rows)) == 128
     for read in (report.to_dict, report.to_arrow, report.to_pandas):

@@ -23,20 +23,20 @@ def test_wrapped_paragraph_is_indented() -> None:
     ]
 
 
-def test_a_narrow_terminal_keeps_its_width_for_the_words() -> None:
+def test_narrow_terminal_reduces_indentation() -> None:
     lines = list(Display(20).text(LONG, prefix="a long label: "))
     assert lines[0].startswith("  a long label: a")
     assert all(len(line) <= 21 and line.startswith("  ") for line in lines)
 
 
 @pytest.mark.parametrize("width", [1, 2, 7, 40])
-def test_a_word_that_is_too_long_is_broken(width: int) -> None:
+def test_too_long_word_is_broken(width: int) -> None:
     lines = list(Display(width).text("x" * 100, prefix="ab "))
     assert all(len(line) <= max(width, 3) + 1 for line in lines)
     assert "".join(lines).count("x") == 100
 
 
-def test_a_long_name_ends_a_line_between_two_of_its_parts() -> None:
+def test_long_name_is_broken_between_its_parts() -> None:
     name = "spark.sql.streaming.stateStore.providerClass"
     assert list(Display(23).text(f"of {name}")) == [
         *("of spark.sql.streaming.\n", "stateStore.\n", "providerClass\n")
@@ -45,7 +45,7 @@ def test_a_long_name_ends_a_line_between_two_of_its_parts() -> None:
     assert list(Display(20).text(parts)) == ["x" * 20 + "\n", "x" * 10 + "/\n", "y\n"]
 
 
-def test_wide_characters_count_as_what_they_take() -> None:
+def test_wide_characters_count_as_two_columns() -> None:
     assert list(Display(10).text("日本語日本語")) == ["日本語日本\n", "語\n"]
 
 

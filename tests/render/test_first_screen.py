@@ -149,14 +149,14 @@ def test_first_screen_begins_with_unreadable_files() -> None:
     )
 
 
-def test_a_finding_about_all_rows_has_no_shares_in_percent() -> None:
+def test_first_screen_of_finding_about_all_rows_has_no_percentages() -> None:
     cause = verdict().cause
     assert cause is not None
     result = lines(verdict(cause=replace(cause, rows_share=1.0)))
     assert result["share"] == "That is 100 % of the state."
 
 
-def test_a_finding_about_no_row_has_no_shares() -> None:
+def test_first_screen_of_finding_with_zero_rows_has_no_shares() -> None:
     cause = verdict().cause
     assert cause is not None
     result = lines(verdict(cause=replace(cause, rows_share=0.0, bytes_share=0.0, heap_share=0.0)))
@@ -173,7 +173,7 @@ def test_first_screen_shares_of_part() -> None:
     assert lines(complete, part=PART)["share"] == "That is 100 % of this part."
 
 
-def test_a_share_in_words_is_not_marked_as_an_estimate() -> None:
+def test_share_in_words_is_not_marked_as_estimate() -> None:
     cause = verdict().cause
     assert cause is not None
     result = lines(verdict(cause=replace(cause, heap_share=0.001)))
@@ -186,14 +186,14 @@ def test_first_screen_sizes_of_incomplete_read() -> None:
 
 
 @pytest.mark.parametrize("name", [None, "unknown"])
-def test_an_operator_without_a_name_is_named_by_its_number(name: str | None) -> None:
+def test_operator_without_name_is_shown_by_number(name: str | None) -> None:
     cause = verdict().cause
     assert cause is not None
     result = lines(verdict(cause=replace(cause, operator_name=name, store_name=None)))
     assert result["verdict"].endswith(" (Operator 0.)")
 
 
-def test_a_finding_about_no_rows_has_no_share() -> None:
+def test_first_screen_of_finding_without_row_count_has_no_share() -> None:
     cause = verdict().cause
     assert cause is not None
     alone = replace(
@@ -226,20 +226,20 @@ def test_a_finding_about_no_rows_has_no_share() -> None:
         (replace(PART, of_file_bytes=0, file_bytes=0), "partition 1 of operator 0. It has "),
     ],
 )
-def test_a_part_is_called_a_part(part: Part, expected: str) -> None:
+def test_first_screen_names_part_of_checkpoint(part: Part, expected: str) -> None:
     result = lines(None, part=part)
     assert list(result) == ["part"]
     assert result["part"].startswith(f"This is a part of the checkpoint: {expected}")
 
 
-def test_a_healthy_part_speaks_of_itself_alone() -> None:
+def test_healthy_verdict_of_part_is_limited_to_part() -> None:
     result = lines(healthy(), part=PART)
     assert list(result) == ["part", "verdict"]
     assert result["verdict"].startswith("Healthy, as far as this part shows: no findings")
 
 
 @pytest.mark.parametrize("path", ["/data/my query", "/it's", "s3a://b/c", "$(rm -rf x)"])
-def test_a_command_can_be_pasted_into_a_shell(path: str) -> None:
+def test_first_screen_command_is_quoted_for_shell(path: str) -> None:
     result = Report("audit", path, {}, (), part=replace(PART, store_name="a b"))
     words = shlex.split(command_line("sizes --by partition --operator 3", result))
     assert words[:2] == ["inspector", "sizes"]
@@ -250,7 +250,7 @@ def test_a_command_can_be_pasted_into_a_shell(path: str) -> None:
     ]
 
 
-def test_people_read_it_first_in_every_form() -> None:
+def test_first_screen_is_first_in_text_and_markdown() -> None:
     result = report(verdict=verdict(), part=PART)
     text, markdown = "".join(render_text(result)), "".join(render_markdown(result))
     assert text.startswith("This is a part of the checkpoint: ")
@@ -267,7 +267,7 @@ def test_people_read_it_first_in_every_form() -> None:
         ("/a\x1b[31m", "`inspector leftovers '/a\\x1b[31m' --operator 0`"),
     ],
 )
-def test_a_command_is_code_in_markdown(path: str, code: str) -> None:
+def test_first_screen_command_is_code_in_markdown(path: str, code: str) -> None:
     text = "".join(render_markdown(report(verdict=verdict(), checkpoint=path)))
     assert f"For details: {code}\n" in text
 

@@ -41,7 +41,7 @@ def test_table_lines_fit_terminal(width: int) -> None:
     assert max(map(cell_len, drawn(width))) <= width
 
 
-def test_the_most_important_columns_stay_in_the_order_of_the_table() -> None:
+def test_narrow_table_keeps_important_columns_in_order() -> None:
     assert drawn(40) == [
         "title",
         "           SAME",
@@ -60,13 +60,13 @@ def test_the_most_important_columns_stay_in_the_order_of_the_table() -> None:
 
 
 @pytest.mark.parametrize(("width", "wide"), [(None, False), (None, True), (40, True)])
-def test_a_pipe_and_wide_have_every_column_on_one_line(width: int | None, wide: bool) -> None:
+def test_piped_and_wide_tables_have_all_columns(width: int | None, wide: bool) -> None:
     lines = drawn(width, wide=wide)
     assert "00" * 40 in lines[-1]
     assert '"site": "somewhere"}' in lines[-1]
 
 
-def test_heads_of_what_is_piped_are_one_word_each() -> None:
+def test_column_heads_of_piped_table_are_single_words() -> None:
     head = drawn(None)[1].split()
     expected = "OPERATOR_ID STORE_NAME SAME_VALUE_PUTS EXPIRY_TIME KEY KEY_HEX"
     assert head == expected.split()
@@ -79,7 +79,7 @@ def test_empty_table_note_at_any_width() -> None:
     )
 
 
-def test_severities_have_colours_and_the_same_text() -> None:
+def test_severity_colours_do_not_change_text() -> None:
     table = Table("t", "title", (Column("severity"),), [{"severity": "error"}])
     plain = "".join(drawn_table(table, Display(40)))
     colored = "".join(drawn_table(table, Display(40, color=True)))
@@ -98,13 +98,13 @@ def test_hostile_cells_are_escaped_at_any_width(width: int | None) -> None:
 @pytest.mark.parametrize(
     ("cell", "lines"), [("x" * 10, ["SAME VALUE", "PUTS"]), ("x", ["SAME", "VALUE", "PUTS"])]
 )
-def test_a_head_takes_as_few_lines_as_it_can(cell: str, lines: list[str]) -> None:
+def test_column_head_takes_fewest_lines(cell: str, lines: list[str]) -> None:
     table = Table("t", "title", (Column("same_value_puts"),), [{"same_value_puts": cell}])
     _, *head, _ = "".join(drawn_table(table, Display(80))).splitlines()
     assert [line.strip() for line in head] == lines
 
 
-def test_a_long_value_is_cut_where_not_every_column_is_shown() -> None:
+def test_long_value_is_cut_if_columns_are_hidden() -> None:
     value = {"buf": "x" * 2000}
     table = Table(
         "t",
@@ -137,7 +137,7 @@ def lines_of(rows: list[dict[str, object]], width: int | None, *, wide: bool = F
     return "\n".join(drawn_table(without_constants, Display(width, wide=wide)))
 
 
-def test_columns_with_one_value_in_all_rows_give_way() -> None:
+def test_constant_columns_are_hidden_first() -> None:
     rows: list[dict[str, object]] = [
         {"name": "same", "constant": "x", "varied": number, "nothing": None} for number in (1, 2)
     ]
@@ -152,7 +152,7 @@ def test_columns_with_one_value_in_all_rows_give_way() -> None:
 
 
 @pytest.mark.parametrize("case", ["agg_update", "join_left_outer", "rocksdb_tws_event"])
-def test_timeline_always_shows_the_time_of_a_batch(case: str) -> None:
+def test_timeline_always_shows_batch_time(case: str) -> None:
     report = api.timeline(str(FIXTURES / "4.3.0" / case / "checkpoint"))
     for table in report.tables[:2]:
         text = "".join(drawn_table(table, Display(80)))

@@ -54,7 +54,7 @@ def text(form: Form, result: Sequence[Member], gone: Sequence[str] = ()) -> str:
     return "".join(document(form, result, gone))
 
 
-def test_the_worst_is_first_then_what_fails_then_the_largest() -> None:
+def test_fleet_order_by_level_failure_and_size() -> None:
     gates = apply_gates(parse_gates({"state.rows": "1"}), {"state.rows": 3})
     result = form("json")
     actual = members(
@@ -77,7 +77,7 @@ def test_the_worst_is_first_then_what_fails_then_the_largest() -> None:
     ]
 
 
-def test_a_headline_counts_the_levels() -> None:
+def test_fleet_headline_counts_levels() -> None:
     result = members(form(), audit("/a"), audit("/b", bad=True), audit("/c"))
     assert fleet_table(result).title == "3 checkpoints: 1 with errors, 2 ok"
     assert "gates_exceeded" not in {column.name for column in fleet_table(result).columns}
@@ -98,7 +98,7 @@ def test_fleet_column_exists_if_any_checkpoint_has_it() -> None:
     assert not columns["heap_estimate_bytes"].exact
 
 
-def test_problems_that_come_with_the_rows_are_known() -> None:
+def test_fleet_includes_problems_found_while_reading_rows() -> None:
     problems: list[Problem] = []
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -114,7 +114,7 @@ def test_problems_that_come_with_the_rows_are_known() -> None:
         assert member.level is Level.UNREADABLE, output
 
 
-def test_lines_have_all_names_of_all_checkpoints() -> None:
+def test_fleet_rows_have_columns_of_all_checkpoints() -> None:
     result = form("csv")
     report = Report(
         "x",
@@ -133,7 +133,7 @@ def test_lines_have_all_names_of_all_checkpoints() -> None:
     ]
 
 
-def test_whole_reports_come_on_demand() -> None:
+def test_fleet_includes_whole_reports_on_request() -> None:
     reports = (audit("/a", 5), audit("/b", bad=True))
     short, complete = form(), form(details=True)
     first = text(short, members(short, *reports))
@@ -142,7 +142,7 @@ def test_whole_reports_come_on_demand() -> None:
     assert text(complete, members(complete, *reports)).count("findings\n") == 2
 
 
-def test_checkpoints_of_one_cause_are_one_line_and_their_names() -> None:
+def test_fleet_groups_checkpoints_by_cause() -> None:
     result = Form("audit", "table", Display(80), details=False, keep=keep)
     reports = []
     for number, keys in enumerate((3, 1200)):

@@ -33,7 +33,7 @@ AUDIT = Report(
 )
 
 
-def test_an_audit_has_its_numbers_and_what_fails() -> None:
+def test_fleet_row_of_audit_has_metrics_and_gate_message() -> None:
     row, columns = row_of(AUDIT)
     assert columns == JUDGED
     assert set(row) == {column.name for column in JUDGED} - {"exit_code"}
@@ -45,7 +45,7 @@ def test_an_audit_has_its_numbers_and_what_fails() -> None:
     assert row["message"] == "state.rows is 3, above the limit of 1"
 
 
-def test_the_level_is_by_what_is_known_at_the_end() -> None:
+def test_fleet_row_level_includes_findings_and_problems() -> None:
     assert row_of(replace(AUDIT, findings=[finding()]))[0]["level"] == "error"
     part = replace(AUDIT, problems=[Problem("truncated", "too short")])
     assert row_of(part)[0]["level"] == "unreadable"
@@ -77,7 +77,7 @@ def test_fleet_row_of_growth_by_new_keys() -> None:
     assert row["message"] is None
 
 
-def test_a_rate_of_a_few_minutes_is_marked_or_not_given() -> None:
+def test_growth_rate_of_short_history_is_omitted_or_marked() -> None:
     summary = {"batch_timestamp_ms": 50_000}
     metrics = METRICS | {"growth.bytes_per_hour": 2048}
     verdict = Verdict(Level.OK, 0, 0, 0, 0, growth=growth(since_ms=0))
@@ -89,7 +89,7 @@ def test_a_rate_of_a_few_minutes_is_marked_or_not_given() -> None:
     assert "xtrapolated" not in cause_text(long)
 
 
-def test_the_last_numbers_give_way() -> None:
+def test_numbers_text_drops_last_numbers_to_fit_width() -> None:
     row = {"rows": 68, "row_bytes": 6963, "bytes_per_hour": 77_722}
     assert numbers_text(row) == "68 rows, 6.8 KiB, ~75.9 KiB/h"
     assert numbers_text(row, 20) == "68 rows, 6.8 KiB"
@@ -107,7 +107,7 @@ def test_the_last_numbers_give_way() -> None:
         (["from 9 to 10.", "from 8 to 12."], "from 8 ... 9 to 10 ... 12."),
     ],
 )
-def test_causes_that_differ_in_numbers_are_one_with_the_least_and_the_greatest(
+def test_causes_that_differ_in_numbers_are_merged_into_range(
     causes: list[str], spanned: str
 ) -> None:
     (group,) = groups_of([(f"/{index}", "info", cause) for index, cause in enumerate(causes)])
@@ -120,7 +120,7 @@ def test_fleet_causes_differ_by_key_and_finding() -> None:
     assert len(list(groups_of([("/", "info", cause) for cause in causes]))) == 4
 
 
-def test_causes_that_differ_in_a_version_are_grouped() -> None:
+def test_causes_that_differ_in_version_are_grouped() -> None:
     causes = ["written by Spark 4.3.0", "written by Spark 3.5.9"]
     (group,) = groups_of([(f"/{n}", "error", cause) for n, cause in enumerate(causes)])
     assert group.cause == "written by Spark 3.5.9 to 4.3.0"

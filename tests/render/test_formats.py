@@ -19,7 +19,7 @@ RENDERERS = {
 
 
 @pytest.mark.parametrize("output", FORMATS)
-def test_a_format_means_its_renderer(output: str) -> None:
+def test_output_format_selects_renderer(output: str) -> None:
     text = "".join(render(report(), output))
     if output in RENDERERS:
         assert text == "".join(RENDERERS[output](report()))
@@ -32,16 +32,16 @@ def test_formats_differ() -> None:
     assert len(texts) == len(FORMATS) >= 5
 
 
-def test_people_are_the_default() -> None:
+def test_text_is_default_format() -> None:
     assert "".join(render(report())) == "".join(render(report(), "table"))
 
 
-def test_display_changes_only_texts_for_people() -> None:
+def test_display_changes_only_text_formats() -> None:
     for output in FORMATS:
         narrow = "".join(render(report(), output, Display(40)))
         assert (narrow == "".join(render(report(), output))) == (output != "table")
 
 
-def test_the_end_of_a_file_name_means_a_format() -> None:
+def test_file_extension_selects_format() -> None:
     assert set(SUFFIXES.values()) <= {*FORMATS, *OF_VERDICTS}
     assert SUFFIXES["json"] == "json"

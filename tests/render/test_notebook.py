@@ -41,7 +41,7 @@ class Elements(HTMLParser):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_report_is_a_small_piece_of_html(command: str) -> None:
+def test_every_report_has_small_html(command: str) -> None:
     report = getattr(api, command)(LEAK)
     html = html_head(report)
     assert html_head(report) == html
@@ -68,7 +68,7 @@ def test_hints_are_python_calls(code: str, call: str) -> None:
     assert python_call(code) == call
 
 
-def test_an_audit_draws_its_growth_and_hints_in_python() -> None:
+def test_notebook_audit_has_growth_chart_and_python_hints() -> None:
     report = api.audit(LEAK)
     html = html_head(report)
     assert html.count("<polyline ") == 2
@@ -84,7 +84,7 @@ def test_notebook_shows_audit_findings_or_health() -> None:
     assert "No rows: none: every expired key has been removed" in healthy
 
 
-def test_hostile_state_stays_text() -> None:
+def test_notebook_escapes_hostile_text() -> None:
     columns = (Column("key", Unit.VALUE), Column(HOSTILE))
     rows = [{"key": {HOSTILE: HOSTILE}, HOSTILE: HOSTILE}]
     table = Table("t", HOSTILE, columns, rows)
@@ -97,7 +97,7 @@ def test_hostile_state_stays_text() -> None:
     assert "\\u202e" in html
 
 
-def test_long_values_and_many_findings_are_cut() -> None:
+def test_notebook_cuts_long_values_and_many_findings() -> None:
     report = api.audit(LEAK)
     finding = replace(report.findings[0], evidence="x" * 10_000)
     html = html_head(replace(report, findings=[finding] * 9))
@@ -116,7 +116,7 @@ def test_notebook_shows_problems_and_consumed_rows(tmp_path: object) -> None:
     assert "The rows have already been read and are not kept" in html_head(report)
 
 
-def test_numbers_times_and_estimates_are_for_people() -> None:
+def test_notebook_formats_numbers_times_and_estimates() -> None:
     columns = (
         Column("n", Unit.COUNT),
         Column("b", Unit.BYTES, exact=False),

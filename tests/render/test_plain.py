@@ -14,7 +14,7 @@ from inspector.render.tabular import Column, Table, Unit, values
 from tests.render.samples import PROBLEM, finding, report
 
 
-def test_a_finding_has_all_its_columns() -> None:
+def test_plain_finding_has_all_columns() -> None:
     row = values(finding_row(finding(evidence="e", next_step="n", cause="A timeout fired.")))
     assert list(row) == [column.name for column in FindingRow.columns()]
     assert row == {
@@ -34,7 +34,7 @@ def test_a_finding_has_all_its_columns() -> None:
     }
 
 
-def test_a_problem_has_all_its_columns() -> None:
+def test_plain_problem_has_all_columns() -> None:
     row = values(problem_row(PROBLEM))
     assert list(row) == [column.name for column in ProblemRow.columns()]
     assert row == {
@@ -52,7 +52,7 @@ def test_a_problem_has_all_its_columns() -> None:
     assert {name for name, value in bare.items() if value is not None} == {"problem", "message"}
 
 
-def test_a_row_has_the_order_of_its_table_and_times_as_text() -> None:
+def test_plain_row_has_table_order_and_times_as_text() -> None:
     columns = (Column("b"), Column("at_ms", Unit.TIME_MS), Column("a"))
     table = Table("t", "t", columns, [])
     row = plain_row(table, {"a": 1, "at_ms": 0, "unknown": 2})

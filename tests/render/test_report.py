@@ -6,7 +6,7 @@ from inspector.model import Problem
 from tests.render.samples import bare, report, table
 
 
-def test_the_first_table_is_the_command_s_own() -> None:
+def test_primary_table_is_first_table() -> None:
     first, second = table(), table()
     assert report(tables=(first, second)).primary is first
 
@@ -26,7 +26,7 @@ def test_report_is_complete_without_read_problems(slugs: tuple[str, ...], comple
     assert report(problems=[Problem(slug, "") for slug in slugs]).complete is complete
 
 
-def test_completeness_is_known_when_the_rows_have_been_read() -> None:
+def test_report_completeness_is_known_after_rows_are_read() -> None:
     problems: list[Problem] = []
     result = report(problems=problems)
     assert result.complete

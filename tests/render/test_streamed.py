@@ -61,7 +61,7 @@ def test_kept_rows_are_read_repeatedly() -> None:
     assert repr(rows).endswith("5 kept>")
 
 
-def test_a_table_of_an_iterator_has_them() -> None:
+def test_table_of_iterator_has_streamed_rows() -> None:
     streamed = Table("t", "Things", (), iter(ROWS))
     assert isinstance(streamed.rows, StreamedRows)
     assert repr(streamed) == "<Table t: 0 columns>"

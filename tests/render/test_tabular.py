@@ -33,7 +33,7 @@ def shown(column: Column) -> tuple[object, ...]:
     return (column.name, column.unit, column.exact, column.doc, column.head, column.wide)
 
 
-def test_fields_are_columns_in_the_order_of_the_bases() -> None:
+def test_columns_follow_field_order_of_base_classes() -> None:
     assert [shown(column) for column in ThingRow.columns()] == [
         ("name", Unit.TEXT, True, "", "name", False),
         ("rows", Unit.COUNT, False, "Those of the thing.", "rows", False),
@@ -54,7 +54,7 @@ def test_row_docstring_is_row_meaning() -> None:
     assert ThingRow.row_meaning() == "a thing of some kind"
 
 
-def test_a_class_makes_its_table() -> None:
+def test_row_class_makes_table() -> None:
     row = ThingRow(name="a", class_="b", rows=1)
     table = ThingRow.table("Things", [row])
     assert (table.name, table.title, table.empty) == ("things", "Things", "nothing")
@@ -66,7 +66,7 @@ def test_a_class_makes_its_table() -> None:
     assert [column.name for column in wide.columns if column.wide] == ["name", "class"]
 
 
-def test_rows_of_a_generator_are_read_when_the_table_is() -> None:
+def test_generator_rows_are_read_with_table() -> None:
     calls: list[str] = []
 
     def rows() -> Iterator[ThingRow]:

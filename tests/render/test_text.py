@@ -14,12 +14,12 @@ from tests.render.samples import HOSTILE, bare, report, table
 
 
 @pytest.mark.parametrize("make", [report, bare])
-def test_a_report_as_text(make: Callable[[], Report], golden: Golden) -> None:
+def test_report_as_text_equals_golden_file(make: Callable[[], Report], golden: Golden) -> None:
     golden.check(f"{make.__name__}.txt", "".join(render_text(make())))
 
 
 @pytest.mark.parametrize("make", [report, bare])
-def test_a_report_as_markdown(make: Callable[[], Report], golden: Golden) -> None:
+def test_report_as_markdown_equals_golden_file(make: Callable[[], Report], golden: Golden) -> None:
     golden.check(f"{make.__name__}.md", "".join(render_markdown(make())))
 
 
@@ -43,7 +43,7 @@ def test_text_output_escapes_hostile_values(render: Callable[[Report], object]) 
     assert "red" in text
 
 
-def test_markup_of_a_key_is_no_markup_of_the_report() -> None:
+def test_key_text_is_escaped_in_markup() -> None:
     text = "".join(render_markdown(report()))
     for line in text.splitlines():
         if line.startswith("| 12 "):
@@ -52,14 +52,14 @@ def test_markup_of_a_key_is_no_markup_of_the_report() -> None:
     assert "\\<b\\>" in text
 
 
-def test_a_name_of_a_store_is_no_markup_either() -> None:
+def test_store_name_is_escaped_in_markdown() -> None:
     from tests.render.samples import finding
 
     text = "".join(render_markdown(report(findings=(finding(store_name="<img>*"),))))
     assert "\\<img\\>\\*" in text
 
 
-def test_a_table_is_drawn_alike_wherever_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_table_ignores_terminal_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = "".join(render_text(report()))
     for name, value in {
         "COLUMNS": "20",
@@ -116,5 +116,5 @@ def test_empty_table_has_note(render: Callable[[Report], object]) -> None:
         (Problem("s", "\x1b", f"/{HOSTILE[:1]}"), r"/\x1b: \x1b"),
     ],
 )
-def test_a_problem_is_worded_as_every_error_is(problem: Problem, expected: str) -> None:
+def test_problem_has_wording_of_errors(problem: Problem, expected: str) -> None:
     assert problem_line(problem) == expected

@@ -47,14 +47,14 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     ],
     ids=str,
 )
-def test_a_value_has_one_form(kind: Any, value: Any, expected: Any) -> None:
+def test_plain_form_of_values(kind: Any, value: Any, expected: Any) -> None:
     array = pa.array([value, None, value], kind)
     assert to_json_values(array) == [expected, None, expected]
     assert to_json_values(array.slice(1)) == [None, expected]
     json.dumps(to_json_values(array), allow_nan=False)
 
 
-def test_structs_keep_the_names_and_the_order_of_their_fields() -> None:
+def test_structs_keep_field_names_and_order() -> None:
     kind = pa.struct([("count", pa.int64()), ("a", pa.date32()), ("count#2", pa.int64())])
     array = pa.array([{"count": 1, "a": None, "count#2": 2}, None], kind)
     (row, nothing) = to_json_values(array)

@@ -41,7 +41,7 @@ def lines(width: int | None = None, **changed: Any) -> list[str]:
     return "".join(batch_lines(report, Display(width))).splitlines()
 
 
-def test_a_batch_is_a_line_under_its_heads() -> None:
+def test_watch_batch_is_one_line_under_heads() -> None:
     (line,) = lines()
     assert head_line(Display()).split() == [
         *("BATCH", "TIME", "ROWS", "BYTES", "PUTS", "REMOVED", "LAG", "LEFTOVERS")
@@ -57,17 +57,17 @@ def test_watch_line_shows_unknown_as_dash() -> None:
     assert line.split() == ["41", *"------", "80"]
 
 
-def test_rows_of_some_stores_alone_are_more() -> None:
+def test_watch_row_count_is_lower_bound_if_stores_are_missing() -> None:
     (line,) = lines(stores_read=3)
     assert ">1,234,567" in line.split()
 
 
-def test_a_watermark_ahead_of_the_clock_is_a_negative_lag() -> None:
+def test_watch_lag_is_negative_if_watermark_is_ahead_of_clock() -> None:
     (line,) = lines(lag_ms=-315_359_930_000)
     assert "-10 years" in line
 
 
-def test_findings_that_came_and_went_are_lines_of_their_own() -> None:
+def test_watch_lists_new_and_gone_findings() -> None:
     gone = FINDING | {"id": "SS206", "severity": "warning", "title": "watermark flat"}
     result = lines(findings_new=[FINDING], findings_gone=[gone | {"operator_id": None}])
     assert [line.strip() for line in result[1:]] == [
@@ -76,7 +76,7 @@ def test_findings_that_came_and_went_are_lines_of_their_own() -> None:
     ]
 
 
-def test_a_store_is_named_where_there_are_several() -> None:
+def test_watch_names_store_if_there_are_several() -> None:
     (_, line) = lines(findings_new=[FINDING | {"store_name": "left-keyToNumValues"}])
     assert "(operator 0, left-keyToNumValues): " in line
 
@@ -90,14 +90,14 @@ def test_a_store_is_named_where_there_are_several() -> None:
         (40, "BATCH ROWS BYTES LEFTOVERS"),
     ],
 )
-def test_columns_give_way_to_the_width_by_their_importance(width: int, heads: str) -> None:
+def test_watch_columns_are_hidden_by_importance(width: int, heads: str) -> None:
     assert head_line(Display(width)).split() == heads.split()
     (line,) = lines(width)
     assert len(line) == len(head_line(Display(width)).rstrip("\n")) <= width
     assert head_line(Display(width, wide=True)) == head_line(Display())
 
 
-def test_findings_have_the_colour_of_their_severity() -> None:
+def test_watch_findings_have_colour_of_severity() -> None:
     report = Report(
         "watch", "/c", {}, (Table("batches", "", [], [ROW | {"findings_new": [FINDING]}]),)
     )
@@ -106,14 +106,14 @@ def test_findings_have_the_colour_of_their_severity() -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_on_a_terminal_findings_are_wrapped(width: int) -> None:
+def test_watch_findings_are_wrapped_on_terminal(width: int) -> None:
     result = lines(width, findings_new=[FINDING])[1:]
     assert len(result) > 1
     assert max(map(len, result)) <= width
     assert " ".join(" ".join(result).split()).endswith("fired, and the function kept them.")
 
 
-def test_control_characters_are_escaped() -> None:
+def test_watch_escapes_control_characters() -> None:
     (_, line) = lines(findings_new=[FINDING | {"cause": "\x1b[31m\u202e red"}])
     assert "\x1b" not in line
     assert "\u202e" not in line

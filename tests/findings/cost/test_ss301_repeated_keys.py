@@ -19,7 +19,7 @@ AGGREGATION = "stateStoreSave"
         ("symmetricHashJoin", "1", False),
     ],
 )
-def test_the_first_format_of_an_aggregation_repeats_its_keys(
+def test_aggregation_state_format_1_repeats_keys(
     name: str, state_format: str, *, is_found: bool
 ) -> None:
     view = checkpoint_view({"default": StoreRule()}, operator_name=name, state_format=state_format)

@@ -34,13 +34,11 @@ def findings(counts: Sequence[int], operator: str = "dedupe", **thresholds: floa
         ((), False),
     ],
 )
-def test_a_partition_with_far_more_rows_is_skewed(
-    counts: Sequence[int], *, is_skewed: bool
-) -> None:
+def test_partition_with_far_more_rows_is_skewed(counts: Sequence[int], *, is_skewed: bool) -> None:
     assert [finding.kind.id for finding in findings(counts)] == ["SS302"] * is_skewed
 
 
-def test_the_skewed_partition_is_named_with_its_share() -> None:
+def test_skewed_partition_is_named_with_share() -> None:
     counts = (100, 9800, 100, 0)
     (finding,) = findings(counts)
     assert (finding.rows, finding.bytes) == (9800, 8 * 9800)
@@ -53,6 +51,6 @@ def test_the_skewed_partition_is_named_with_its_share() -> None:
     assert findings(counts, skew_rows=9801) == []
 
 
-def test_an_operator_of_one_partition_is_not_skewed() -> None:
+def test_operator_with_one_partition_is_not_skewed() -> None:
     assert findings((10, 4000))
     assert findings((10, 4000), "globalLimit") == []

@@ -31,7 +31,7 @@ def findings(*sizes: Mapping[int, int], **thresholds: str) -> list[Any]:
     return list(OversizedValue(parse_thresholds(thresholds)).findings(view))
 
 
-def test_values_far_larger_than_the_others_are_counted() -> None:
+def test_values_far_larger_than_others_are_counted() -> None:
     (finding,) = findings({64: 200}, {64: 200, 64 * 200: 1, 64 * 100: 1})
     assert (finding.kind.id, finding.rows, finding.bytes) == ("SS303", 2, 64 * 300)
     assert finding.evidence == (
@@ -42,7 +42,7 @@ def test_values_far_larger_than_the_others_are_counted() -> None:
     assert finding.hides == ("SS313",)
 
 
-def test_a_value_with_most_of_the_bytes_is_named_by_its_key() -> None:
+def test_key_of_value_with_most_bytes_is_named() -> None:
     (finding,) = findings({640: 19, 64 * 200: 1})
     assert finding.rows == 1
     assert finding.cause.startswith("One key holds 51 % of the bytes (user=u29): its value has ")
@@ -60,7 +60,7 @@ def test_a_value_with_most_of_the_bytes_is_named_by_its_key() -> None:
         ({640: 1, 64_000: 1}, False),  # 2 rows
     ],
 )
-def test_one_key_has_most_bytes_or_is_an_outlier(sizes: dict[int, int], *, is_hot: bool) -> None:
+def test_key_with_most_bytes_or_outlier_is_hot(sizes: dict[int, int], *, is_hot: bool) -> None:
     causes = [finding.cause for finding in findings(sizes)]
     assert any(cause.startswith("One key holds ") for cause in causes) is is_hot
 
@@ -70,7 +70,7 @@ def test_usual_values_have_no_finding(sizes: dict[int, int]) -> None:
     assert findings(sizes) == []
 
 
-def test_thresholds_set_the_sizes() -> None:
+def test_thresholds_set_value_sizes() -> None:
     sizes = {64: 100, 64 * 200: 1}
     assert findings(sizes)
     assert findings(sizes, value_bytes="13000") == []
@@ -106,7 +106,7 @@ def findings_over_windows(windows: int, size: int, users: int = 20) -> list[Any]
     return list(OversizedValue().findings(view))
 
 
-def test_a_key_with_most_bytes_over_several_windows_is_named() -> None:
+def test_key_with_most_bytes_across_windows_is_named() -> None:
     (finding,) = findings_over_windows(4, 8_192)
     assert (finding.kind.id, finding.rows, finding.bytes) == ("SS303", 4, 32_768)
     assert finding.cause == (
@@ -116,6 +116,6 @@ def test_a_key_with_most_bytes_over_several_windows_is_named() -> None:
     assert finding.hides == ("SS308", "SS313")
 
 
-def test_windows_of_a_key_with_usual_values_have_no_finding() -> None:
+def test_usual_values_across_windows_have_no_finding() -> None:
     assert findings_over_windows(4, 4_096, users=4_000) == []
     assert findings_over_windows(4, 1_024) == []

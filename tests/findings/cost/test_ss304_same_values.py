@@ -24,7 +24,7 @@ def rewrites(same: int) -> VersionFacts:
     return VersionFacts(updates=6, puts=9, same_value_puts=same, same_value_put_bytes=16 * same)
 
 
-def test_updates_that_change_nothing_are_counted() -> None:
+def test_updates_with_same_value_are_counted() -> None:
     (finding,) = findings(VersionFacts(updates=4, puts=9), rewrites(6))
     assert (finding.kind.id, finding.rows, finding.bytes) == ("SS304", 6, 96)
     assert finding.cause == (
@@ -37,17 +37,17 @@ def test_updates_that_change_nothing_are_counted() -> None:
 
 
 @pytest.mark.parametrize(("same", "is_found"), [(0, False), (2, False), (3, True), (6, True)])
-def test_half_of_the_updates_are_rewrites(same: int, *, is_found: bool) -> None:
+def test_half_of_updates_with_same_value_are_reported(same: int, *, is_found: bool) -> None:
     assert bool(findings(rewrites(same))) is is_found
     assert bool(findings(rewrites(same), same_value_share=0.1)) is (same > 0)
 
 
-def test_a_store_without_updates_rewrites_nothing() -> None:
+def test_store_without_updates_has_no_finding() -> None:
     assert findings(VersionFacts(puts=5, inserts=5)) == []
     assert findings() == []
 
 
-def test_only_the_user_of_a_group_state_is_advised_to_change_a_function() -> None:
+def test_advice_to_change_function_is_for_group_state_only() -> None:
     (group,) = findings(rewrites(6), operator="flatMapGroupsWithState")
     assert "update()" in group.next_step
     for name in ("stateStoreSave", "dedupe", "symmetricHashJoin", "globalLimit", "unknown"):
@@ -56,7 +56,7 @@ def test_only_the_user_of_a_group_state_is_advised_to_change_a_function() -> Non
         assert "update()" not in finding.next_step
 
 
-def test_an_index_that_spark_keeps_is_left_out() -> None:
+def test_internal_index_of_spark_has_no_finding() -> None:
     names = ["$rowCounter_pages", "pages"]
     view = checkpoint_view(
         dict.fromkeys(names, StoreRule()), [(name, 0, rewrites(6)) for name in names]

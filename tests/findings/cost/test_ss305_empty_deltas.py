@@ -34,7 +34,7 @@ def findings(
     return list(EmptyDeltas(parse_thresholds(thresholds or {})).findings(view))
 
 
-def test_batches_without_a_change_are_counted() -> None:
+def test_batches_without_changes_are_counted() -> None:
     (finding,) = findings(empty(30, 40, 40))
     assert (finding.kind.id, finding.rows) == ("SS305", None)
     assert finding.evidence == (
@@ -71,13 +71,13 @@ def test_batches_with_few_changed_partitions_are_counted() -> None:
         (empty(0, partitions=200, rebased=200) + empty(0, 100, partitions=100), {}, True),
     ],
 )
-def test_a_number_and_a_share_of_the_deltas_are_empty(
+def test_finding_needs_number_and_share_of_empty_deltas(
     history: list[VersionFacts], thresholds: dict[str, float], *, is_found: bool
 ) -> None:
     assert bool(findings(history, thresholds=thresholds)) is is_found
 
 
-def test_a_column_family_writes_no_file_of_its_own() -> None:
+def test_column_families_have_no_finding() -> None:
     view = store_view(StoreRule(), history=empty(40, 40, 40))
     assert list(EmptyDeltas().findings(view))
     stores = tuple(StoreLayout(StoreId(0, name, 0), "0/0", ()) for name in ("default", "list"))

@@ -25,7 +25,7 @@ def test_heap_above_the_limit_is_a_warning() -> None:
     assert finding.evidence.endswith("in all executors together; the limit is 1.0 GiB")
 
 
-def test_heap_within_the_limit_or_without_one_has_no_finding() -> None:
+def test_heap_within_limit_or_without_limit_has_no_finding() -> None:
     assert findings(1 << 40) == []
     assert findings(1 << 30, heap_bytes="1GiB") == []
     assert findings(None, heap_bytes="1GiB") == []

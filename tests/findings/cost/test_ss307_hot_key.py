@@ -45,7 +45,7 @@ def findings_of_join(
     return [finding for store in view.stores for finding in rule.findings(store)]
 
 
-def test_a_key_with_most_rows_of_a_join_is_named() -> None:
+def test_key_with_most_join_rows_is_named() -> None:
     (finding,) = findings_of_join(60, 100, 9)
     assert (finding.kind.id, finding.rows, finding.store_name) == ("SS307", 60, LEFT)
     assert finding.cause == (
@@ -57,7 +57,7 @@ def test_a_key_with_most_rows_of_a_join_is_named() -> None:
     assert findings_of_join(60, 100, 9, hot_rows="101") == []
 
 
-def test_a_key_with_most_sessions_or_entries_is_named() -> None:
+def test_key_with_most_sessions_or_entries_is_named() -> None:
     name = "sessionWindowStateStoreSaveExec"
     (finding,) = findings_of_entries(60, 100, operator_name=name)
     assert finding.cause.startswith("One key has 60 % of the sessions (")
@@ -79,7 +79,7 @@ def test_a_key_with_most_sessions_or_entries_is_named() -> None:
         (20, 40, (39, 2), False),
     ],
 )
-def test_a_join_of_few_keys_meets_many_rows(
+def test_join_with_few_keys_compares_many_rows(
     rows: int, total: int, opposite: tuple[int, int], *, is_found: bool
 ) -> None:
     causes = [f.cause for f in findings_of_join(rows, total, 2, opposite) if f.store_name == LEFT]
@@ -88,6 +88,6 @@ def test_a_join_of_few_keys_meets_many_rows(
     assert findings_of_join(total, total, 1, opposite) == []
 
 
-def test_state_format_4_counts_no_rows_of_a_key() -> None:
+def test_state_format_4_has_no_row_counts_of_keys() -> None:
     assert set(JOIN_ROW_STORES) < set(VALUE_STORES)
     assert len(COUNT_STORES) == len(VALUE_STORES)

@@ -21,7 +21,7 @@ def findings(sizes: Sequence[int], **thresholds: float) -> list[Any]:
     return list(GrowingValues(parse_thresholds(thresholds)).findings(view))
 
 
-def test_values_that_make_the_growth_are_reported() -> None:
+def test_growing_values_are_reported() -> None:
     (finding,) = findings([6_000 + n * 90_000 // 8 for n in range(1, 9)])
     assert (finding.kind.id, finding.rows, finding.bytes) == ("SS308", 10, 96_000)
     assert finding.cause == (
@@ -34,17 +34,17 @@ def test_values_that_make_the_growth_are_reported() -> None:
 
 
 @pytest.mark.parametrize("grown", [5_000, 900])
-def test_values_that_hardly_grow_have_no_finding(grown: int) -> None:
+def test_slightly_growing_values_have_no_finding(grown: int) -> None:
     assert findings([6_000 + n * grown // 8 for n in range(1, 9)]) == []
 
 
 @pytest.mark.parametrize(("full", "is_found"), [(4, False), (9, True)])
-def test_lists_that_were_full_half_way_do_not_grow(full: int, *, is_found: bool) -> None:
+def test_full_lists_have_no_finding(full: int, *, is_found: bool) -> None:
     sizes = [6_000 + 9_000 * min(n, full) for n in range(1, 9)]
     assert bool(findings(sizes)) is is_found
 
 
-def test_few_versions_show_no_growth() -> None:
+def test_few_versions_have_no_finding() -> None:
     sizes = [6_000, 90_000, 180_000]
     assert findings(sizes) == []
     assert findings(sizes, window_versions=3)

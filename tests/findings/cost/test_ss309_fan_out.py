@@ -31,7 +31,7 @@ def findings(written: int, records: int, windows: Windows | None = None) -> list
 
 
 @pytest.mark.parametrize(("slide", "is_found"), [(5, True), (60, True), (61, False)])
-def test_an_event_in_many_windows(slide: int, *, is_found: bool) -> None:
+def test_event_in_many_overlapping_windows(slide: int, *, is_found: bool) -> None:
     windows = Windows(1440 * MINUTE_MS, frozenset(n * slide * MINUTE_MS for n in (3, 7, 12)))
     result = findings(0, 0, windows)
     assert [finding.kind.id for finding in result] == ["SS309"] * is_found
@@ -42,7 +42,7 @@ def test_an_event_in_many_windows(slide: int, *, is_found: bool) -> None:
         assert result[0].hides == ("SS217",)
 
 
-def test_a_record_in_many_rows() -> None:
+def test_record_written_to_many_rows() -> None:
     (finding,) = findings(400, 40)
     assert finding.cause.startswith("Each input record is written to ~10 rows of the state: ")
     assert finding.evidence == "400 rows were written for 40 records that the sources brought"

@@ -46,14 +46,14 @@ def test_few_or_small_zips_have_no_finding() -> None:
     assert findings([*zips(5, 20_000), changelog]) == []
 
 
-def test_a_row_that_is_put_again_is_written_with_its_key() -> None:
+def test_repeated_puts_count_bytes_of_key() -> None:
     again = VersionFacts(1, 0, 10, 9000, 1000, 10, updates=10, shared_key_bytes=9000)
     assert findings(zips(8, 20_001), changes=again, zip_ratio=2.1) == []
     (finding,) = findings(zips(8, 20_001), changes=again, zip_ratio=2)
     assert finding.evidence.endswith("and 10 puts in 1 version wrote ~9.8 KiB each")
 
 
-def test_column_families_share_what_their_partition_uploads() -> None:
+def test_column_families_share_uploads_of_partition() -> None:
     facts = [
         (name, partition, VersionFacts(stores=1, puts=5 * (name == "busy")))
         for name in ("$idle", "busy")

@@ -31,7 +31,7 @@ def test_temporary_files_of_killed_attempts_are_reported() -> None:
     assert finding.evidence == "10 temporary files (1000 B) in the folders of 1 store"
 
 
-def test_a_running_query_may_write_one_file_in_each_store() -> None:
+def test_one_temporary_file_per_store_of_running_query_has_no_finding() -> None:
     assert findings(9) == []
     assert findings(0) == []
     assert findings(20, folders=20) == []

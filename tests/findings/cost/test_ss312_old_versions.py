@@ -29,7 +29,7 @@ def test_files_of_many_versions_are_reported() -> None:
     assert finding.evidence.startswith("250 versions in a store; 14.6 KiB of 24.4 KiB are of ")
 
 
-def test_versions_that_a_sound_query_keeps_have_no_finding() -> None:
+def test_retained_versions_of_healthy_query_have_no_finding() -> None:
     assert findings(199) == []
     assert findings(0) == []
     assert findings(130, logged=119) == []

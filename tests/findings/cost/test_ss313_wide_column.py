@@ -36,7 +36,7 @@ def newest(key_bytes: int, value_bytes: int, rows: int = 10) -> VersionFacts:
     return VersionFacts(stores=1, rows=rows, key_bytes=key_bytes, value_bytes=value_bytes)
 
 
-def test_a_column_with_most_of_the_bytes_is_named() -> None:
+def test_column_with_most_bytes_is_named() -> None:
     (finding,) = findings(sampled(900, 100), newest(10_000, 20_000))
     assert (finding.kind.id, finding.rows, finding.bytes) == ("SS313", 10, 18_000)
     assert finding.cause == (
@@ -48,14 +48,14 @@ def test_a_column_with_most_of_the_bytes_is_named() -> None:
     )
 
 
-def test_a_small_column_or_one_with_few_bytes_has_no_finding() -> None:
+def test_small_column_has_no_finding() -> None:
     assert findings(sampled(900, 100), newest(20_000, 20_000)) == []
     assert findings(sampled(900, 100), newest(0, 11_000)) == []
     assert findings(sampled(900, 100), newest(0, 20_000), mean_value_bytes="2KiB") == []
     assert findings(SampledSizes(RowPart.VALUE, RowBytes()), newest(0, 20_000)) == []
 
 
-def test_a_column_of_the_key_is_named_as_such() -> None:
+def test_key_column_with_most_bytes_is_named() -> None:
     sample = SampledSizes(RowPart.KEY, RowBytes(1, 0, (FieldBytes(variable_bytes=9),)))
     (finding,) = findings(sample, newest(20_000, 1000))
     assert finding.cause.startswith("The column 'user' of the key holds ~95 % of the bytes, ")

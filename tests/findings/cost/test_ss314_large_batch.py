@@ -24,7 +24,7 @@ def findings(puts: Sequence[int], *, rebased: int = 0, **thresholds: float) -> l
     return list(LargeBatch(parse_thresholds(thresholds)).findings(view))
 
 
-def test_a_batch_with_many_rows_is_named() -> None:
+def test_batch_with_many_rows_is_named() -> None:
     (finding,) = findings((20, 10, 20, 3000, 20, 0, 30))
     assert (finding.kind.id, finding.rows) == ("SS314", None)
     assert finding.cause == (
@@ -49,20 +49,20 @@ def test_a_batch_with_many_rows_is_named() -> None:
         ((3000,) * 6, False),
     ],
 )
-def test_a_batch_is_large_among_enough_smaller_ones(puts: Sequence[int], *, is_found: bool) -> None:
+def test_large_batch_needs_enough_smaller_batches(puts: Sequence[int], *, is_found: bool) -> None:
     assert bool(findings(puts)) is is_found
 
 
-def test_thresholds_set_the_numbers() -> None:
+def test_thresholds_set_rows_and_ratio() -> None:
     assert findings((999, 20, 20, 20, 20, 20), burst_rows=999)
     assert not findings(BACKLOG, burst_ratio=151)
 
 
-def test_the_first_version_that_a_snapshot_made_is_no_batch() -> None:
+def test_version_from_snapshot_is_no_batch() -> None:
     assert not findings(BACKLOG, rebased=1)
 
 
-def test_a_store_that_counts_the_rows_of_another_is_left_out() -> None:
+def test_counter_store_of_join_has_no_finding() -> None:
     view = store_view(StoreRule(), history=[VersionFacts(puts=count) for count in BACKLOG])
     facts = dict(view.versions)
     counts = {"left-keyToNumValues": 0, "left-keyWithIndexToValue": 1}

@@ -43,7 +43,7 @@ def judged(of: Logs, **thresholds: float) -> list[Finding]:
     return list(SlowBatches(parse_thresholds(thresholds)).findings(view))
 
 
-def test_the_newest_batches_are_compared_with_the_ones_before() -> None:
+def test_newest_batches_are_compared_with_earlier_batches() -> None:
     (finding,) = judged(logs([2_000] * 9 + [21_000] * 3))
     assert finding.cause == "Batches take 21 s, 2 s until 2023-11-14T22:14:00.000Z."
     assert finding.certainty is Certainty.PROVEN
@@ -61,7 +61,7 @@ def test_the_newest_batches_are_compared_with_the_ones_before() -> None:
         [2_000, 21_000] * 6,  # by turns, as of batches of two kinds
     ],
 )
-def test_batches_that_take_as_long_as_ever_are_quiet(durations: list[int]) -> None:
+def test_batches_without_lasting_slowdown_have_no_finding(durations: list[int]) -> None:
     assert not judged(logs(durations))
 
 
@@ -71,7 +71,7 @@ def test_batches_without_new_data_are_not_compared() -> None:
     assert [finding.cause.split(" until")[0] for finding in result] == ["Batches take 21 s, 2 s"]
 
 
-def test_the_clock_of_a_batch_without_new_data_shows_when_the_one_before_ended() -> None:
+def test_no_data_batch_clock_ends_previous_batch() -> None:
     durations = [2_000, 100] * 6 + [21_000, 100] * 2
     of_copy = logs(durations, wait_ms=0, new_data=[True, False] * 8, has_times=False)
     (finding,) = judged(of_copy)
@@ -80,7 +80,7 @@ def test_the_clock_of_a_batch_without_new_data_shows_when_the_one_before_ended()
     assert not judged(logs(durations, wait_ms=0, has_times=False))
 
 
-def test_thresholds_say_how_much_longer() -> None:
+def test_thresholds_set_the_slowdown() -> None:
     of = logs([2_000] * 9 + [5_000] * 3)
     assert not judged(of)
     assert judged(of, slow_ratio=2)

@@ -10,7 +10,7 @@ from tests.store_views import problem, problem_findings
 GAP = problem("missing-delta")
 
 
-def test_the_cause_names_the_first_missing_file() -> None:
+def test_cause_names_first_missing_file() -> None:
     (finding,) = problem_findings(MissingDelta, GAP)
     assert (finding.kind.id, finding.severity.word) == ("SS101", "error")
     assert finding.cause == ("At /c/1.delta: got 1, so no version that needs it can be loaded.")
@@ -20,12 +20,12 @@ def test_the_cause_names_the_first_missing_file() -> None:
     assert finding.evidence == "/c/1.delta: got 1 (and 1 more, see problems)"
 
 
-def test_a_whole_temporary_file_only_needs_a_new_name() -> None:
+def test_next_step_is_to_rename_complete_temporary_file() -> None:
     message = f"the delta of version 1 is missing{_COPY}.1.delta.tmp{_IS_WHOLE}"
     (finding,) = problem_findings(MissingDelta, replace(GAP, message=message))
     assert finding.next_step.startswith("rename .1.delta.tmp to the name of the missing file ")
 
 
-def test_a_chain_without_a_gap_has_no_finding() -> None:
+def test_chain_without_gap_has_no_finding() -> None:
     assert problem_findings(MissingDelta) == []
     assert problem_findings(MissingDelta, problem("bad-frame")) == []

@@ -11,26 +11,26 @@ from tests.store_views import problem, problem_findings
 
 
 @pytest.mark.parametrize("slug", [FrameError.slug, DecodeError.slug, "row-checksum", "new-slug"])
-def test_problems_that_no_other_rule_names_are_of_this_one(slug: str) -> None:
+def test_problems_without_own_rule_are_unreadable_files(slug: str) -> None:
     (finding,) = problem_findings(UnreadableFile, problem(slug))
     assert (finding.kind.id, finding.severity.word) == ("SS102", "error")
     assert finding.cause == "At /c/1.delta: got 1."
     assert "backup" in finding.next_step
 
 
-def test_a_file_that_ends_early_is_said_to_do_so() -> None:
+def test_cause_of_truncated_file() -> None:
     (finding,) = problem_findings(UnreadableFile, problem(TruncatedError.slug))
     assert finding.cause == "At /c/1.delta: the data ends too early (got 1)."
 
 
-def test_bytes_that_spark_does_not_read_are_a_warning_of_their_own() -> None:
+def test_bytes_after_end_mark_are_a_separate_warning() -> None:
     result = problem_findings(UnreadableFile, problem(TailError.slug), problem(FrameError.slug))
     assert [finding.severity.word for finding in result] == ["warning", "error"]
     assert result[0].cause.endswith("; Spark does not read so far, and no row is lost.")
     assert result[0].next_step == "nothing is needed to go on"
 
 
-def test_a_problem_without_a_path_has_the_general_cause() -> None:
+def test_problem_without_path_has_general_cause() -> None:
     (finding,) = problem_findings(UnreadableFile, Problem(FrameError.slug, "got 1"))
     assert finding.cause == UnreadableFile.general.cause
     assert (finding.operator_id, finding.evidence) == (None, "got 1")

@@ -31,7 +31,7 @@ def findings(
     return list(DeepReplay(parse_thresholds(thresholds)).findings(operator))
 
 
-def test_deltas_of_every_partition_are_counted() -> None:
+def test_replayed_deltas_of_all_partitions_are_counted() -> None:
     (finding,) = findings(100, 100)
     assert (finding.kind.id, finding.operator_id) == ("SS103", 0)
     assert finding.severity.word == "warning"
@@ -47,7 +47,7 @@ def test_deltas_of_every_partition_are_counted() -> None:
     assert finding.evidence.startswith("99 changelogs to replay of store default in partition 0; ")
 
 
-def test_a_partition_without_snapshots_of_its_own_is_named() -> None:
+def test_partition_without_snapshots_is_named() -> None:
     (finding,) = findings(100, 2)
     assert finding.cause == (
         "A restart has to replay up to 100 deltas in partition 0 (of 2), because no snapshot of it "
@@ -56,11 +56,11 @@ def test_a_partition_without_snapshots_of_its_own_is_named() -> None:
 
 
 @pytest.mark.parametrize(("depths", "gap_ms"), [((49, 2), 1_000), ((19,), 60_000), ((20,), 30_000)])
-def test_chains_of_a_sound_query_have_no_finding(depths: tuple[int, ...], gap_ms: int) -> None:
+def test_chains_of_healthy_query_have_no_finding(depths: tuple[int, ...], gap_ms: int) -> None:
     assert findings(*depths, gap_ms=gap_ms) == []
 
 
-def test_few_deltas_are_many_where_there_was_time_for_a_snapshot() -> None:
+def test_few_deltas_are_reported_if_snapshot_is_overdue() -> None:
     (finding,) = findings(21, gap_ms=30_000)
     assert finding.severity.word == "info"
     assert finding.cause.endswith("no snapshot was made for 10 min.")

@@ -8,7 +8,7 @@ from tests.store_views import checkpoint_view, problem
 PROBLEM = problem("missing-version", "/c/0/0")
 
 
-def test_the_newest_version_has_to_be_whole() -> None:
+def test_newest_version_not_restorable_is_reported() -> None:
     view = checkpoint_view({}, problems=[PROBLEM])
     vars(view.checkpoint)["newest_version"] = view.version
     (finding,) = NotRestorable().findings(view)
@@ -18,7 +18,7 @@ def test_the_newest_version_has_to_be_whole() -> None:
     assert NotRestorable.go_back.startswith("go back to batch ")
 
 
-def test_an_older_version_may_have_been_removed() -> None:
+def test_older_version_not_restorable_has_no_finding() -> None:
     view = checkpoint_view({}, problems=[PROBLEM])
     vars(view.checkpoint)["newest_version"] = view.version + 1
     assert list(NotRestorable().findings(view)) == []

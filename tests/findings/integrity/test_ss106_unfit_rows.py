@@ -27,7 +27,7 @@ def findings(sizes: Mapping[int, int], ddl: str = "a bigint") -> list[Any]:
     return list(UnfitRows().findings(view))
 
 
-def test_rows_that_are_wider_than_their_schema_are_of_another() -> None:
+def test_rows_wider_than_schema_are_an_error() -> None:
     (finding,) = findings({16: 70, 24: 72})
     assert (finding.kind.id, finding.severity.word, finding.rows) == ("SS106", "error", 72)
     assert (finding.operator_id, finding.store_name) == (0, "default")
@@ -35,19 +35,19 @@ def test_rows_that_are_wider_than_their_schema_are_of_another() -> None:
     assert finding.cause.startswith(f"{finding.evidence}: perhaps they are of another schema")
 
 
-def test_rows_of_their_schema_have_no_finding() -> None:
+def test_rows_that_fit_their_schema_have_no_finding() -> None:
     assert findings({16: 142}) == []
     assert findings({8: 3, 16: 142}) == []
     assert findings({24: 1}, "a string") == []
     assert problem_findings(UnfitRows, problem("bad-frame")) == []
 
 
-def test_a_row_that_spark_cannot_have_made_is_a_problem() -> None:
+def test_bad_row_problem_is_reported() -> None:
     (finding,) = problem_findings(UnfitRows, problem("bad-row"))
     assert finding.cause == "Rows in the state do not fit the schema of their store."
 
 
-def test_rows_of_a_checkpoint_are_compared_with_the_width_of_their_schema(tmp_path: Path) -> None:
+def test_audit_compares_row_width_with_schema(tmp_path: Path) -> None:
     """As after a change of the query with ``stateSchemaCheck`` off, which Spark does not notice."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_global/checkpoint", root)

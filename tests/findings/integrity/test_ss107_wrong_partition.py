@@ -31,10 +31,10 @@ def test_misplaced_keys_are_counted_by_partition() -> None:
     assert finding.cause.startswith("Partitions 0, 1, 2, 3, 4 (and 2 more) have 7 of 70 keys")
 
 
-def test_keys_in_their_partition_have_no_finding() -> None:
+def test_keys_in_correct_partition_have_no_finding() -> None:
     assert findings(0, 0) == []
 
 
-def test_exchanged_partitions_are_a_problem() -> None:
+def test_exchanged_partition_folders_are_reported() -> None:
     (finding,) = problem_findings(WrongPartition, problem(EXCHANGED, "/c/0/1"))
     assert finding.cause == "At /c/0/1: got 1."

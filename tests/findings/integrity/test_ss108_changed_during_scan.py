@@ -9,13 +9,13 @@ from tests.store_views import problem, problem_findings
 
 
 @pytest.mark.parametrize("slug", ["vanished", "outpaced"])
-def test_a_file_that_is_gone_at_every_look_is_no_damage(slug: str) -> None:
+def test_file_removed_during_scan_is_no_damage(slug: str) -> None:
     (finding,) = problem_findings(ChangedDuringScan, problem(slug))
     assert (finding.kind.id, finding.severity.word) == ("SS108", "warning")
     assert "backup" not in finding.next_step
 
 
-def test_a_query_that_went_on_is_information() -> None:
+def test_running_query_is_information() -> None:
     (finding,) = problem_findings(ChangedDuringScan, problem("moved", None))
     assert (finding.kind.id, finding.severity.word) == ("SS108", "info")
     assert finding.cause.endswith("nothing is missing.")

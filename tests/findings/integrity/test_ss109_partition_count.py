@@ -9,7 +9,7 @@ from tests.store_views import problem, problem_findings
 
 
 @pytest.mark.parametrize("slug", PartitionCount.slugs)
-def test_missing_and_further_partitions_are_errors_at_their_folder(slug: str) -> None:
+def test_missing_and_extra_partitions_are_errors(slug: str) -> None:
     (finding,) = problem_findings(PartitionCount, problem(slug, "/c/state/0"))
     assert (finding.kind.id, finding.severity.word) == ("SS109", "error")
     assert finding.cause == "At /c/state/0: got 1."

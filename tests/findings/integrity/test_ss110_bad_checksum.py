@@ -6,7 +6,7 @@ from inspector.findings.integrity.ss110_bad_checksum import BadChecksum
 from tests.store_views import problem, problem_findings
 
 
-def test_its_problems_are_one_finding_of_their_operator() -> None:
+def test_bad_checksums_of_an_operator_are_one_finding() -> None:
     (finding,) = problem_findings(BadChecksum, *[problem("file-checksum")] * 2)
     assert (finding.kind.id, finding.operator_id, finding.store_name) == ("SS110", 3, None)
     assert (finding.severity.word, finding.occurrences) == ("warning", 2)

@@ -9,7 +9,7 @@ from tests.store_views import problem, problem_findings
 
 
 @pytest.mark.parametrize("slug", ["log-contradiction", "log-entry-lost", "sources-changed"])
-def test_a_contradiction_is_an_error_at_its_entry(slug: str) -> None:
+def test_contradicting_log_entry_is_an_error(slug: str) -> None:
     (finding,) = problem_findings(ContradictingLogs, problem(slug, "/c/offsets/4"))
     assert (finding.kind.id, finding.severity.word) == ("SS111", "error")
     assert finding.cause == "At /c/offsets/4: got 1."

@@ -7,7 +7,7 @@ from inspector.findings.integrity.ss114_foreign_folder import ForeignFolder
 from tests.store_views import problem, problem_findings
 
 
-def test_folders_and_files_are_findings_of_their_own() -> None:
+def test_foreign_folders_and_files_are_separate_findings() -> None:
     of_file = problem(FOREIGN, "/c/copy of 1.delta", f"{FOREIGN_FILE} whose name")
     result = problem_findings(ForeignFolder, problem(FOREIGN, "/c/backup"), of_file)
     assert [finding.kind.id for finding in result] == ["SS114", "SS114"]

@@ -6,7 +6,7 @@ from inspector.findings.integrity.ss116_access_denied import AccessDenied
 from tests.store_views import problem, problem_findings
 
 
-def test_its_problems_are_one_finding_of_their_operator() -> None:
+def test_denied_files_of_an_operator_are_one_finding() -> None:
     (finding,) = problem_findings(AccessDenied, *[problem("denied")] * 2)
     assert (finding.kind.id, finding.operator_id, finding.store_name) == ("SS116", 3, None)
     assert (finding.severity.word, finding.occurrences) == ("warning", 2)

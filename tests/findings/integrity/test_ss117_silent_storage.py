@@ -6,7 +6,7 @@ from inspector.findings.integrity.ss117_silent_storage import SilentStorage
 from tests.store_views import problem, problem_findings
 
 
-def test_its_problems_are_one_finding_of_their_operator() -> None:
+def test_silent_storage_of_an_operator_is_one_finding() -> None:
     (finding,) = problem_findings(SilentStorage, *[problem("storage")] * 2)
     assert (finding.kind.id, finding.operator_id, finding.store_name) == ("SS117", 3, None)
     assert (finding.severity.word, finding.occurrences) == ("warning", 2)

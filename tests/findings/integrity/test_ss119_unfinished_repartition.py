@@ -6,7 +6,7 @@ from inspector.findings.integrity.ss119_unfinished_repartition import Unfinished
 from tests.store_views import problem, problem_findings
 
 
-def test_its_problems_are_one_finding_of_their_operator() -> None:
+def test_unfinished_repartitions_of_an_operator_are_one_finding() -> None:
     (finding,) = problem_findings(UnfinishedRepartition, *[problem("unfinished-repartition")] * 2)
     assert (finding.kind.id, finding.operator_id, finding.store_name) == ("SS119", 3, None)
     assert (finding.severity.word, finding.occurrences) == ("error", 2)

@@ -22,7 +22,7 @@ def findings(*obstacles: Obstacle, judges_rows: bool = True, **options: Any) -> 
     return list(RefusedRestart().findings(view))
 
 
-def test_an_entry_that_spark_needs_is_an_error() -> None:
+def test_missing_required_log_entry_is_an_error() -> None:
     (finding,) = findings(Obstacle("sources/0/5", "FileNotFoundException"))
     assert (finding.kind.id, finding.severity.word) == ("SS120", "error")
     assert finding.cause == (
@@ -33,7 +33,7 @@ def test_an_entry_that_spark_needs_is_an_error() -> None:
     assert finding.kind.yields_to_errors
 
 
-def test_a_later_release_that_refuses_is_information() -> None:
+def test_refusal_by_later_release_is_information() -> None:
     later = Obstacle("9_x.zip", "CANNOT_LOAD", verb="refuses", since="4.1")
     (finding,) = findings(later=(later,))
     assert finding.severity.word == "info"
@@ -42,21 +42,21 @@ def test_a_later_release_that_refuses_is_information() -> None:
     assert finding.severity.word == "error"
 
 
-def test_a_path_that_is_not_the_one_of_the_query_is_information() -> None:
+def test_schema_paths_of_another_folder_are_information() -> None:
     (finding,) = findings(Obstacle("the schemas", "", verb="looks for", about=SCHEMA_PATHS))
     assert finding.severity.word == "info"
     assert finding.cause == "Spark does not start the query at this path: it looks for the schemas."
     assert "inspector copy" in finding.next_step
 
 
-def test_a_lost_entry_of_a_source_log_is_a_warning() -> None:
+def test_lost_source_log_entry_is_a_warning() -> None:
     doubt = Doubt("the entry may be written again", lost_entry="sources/0/5")
     (finding,) = findings(doubts=(doubt,))
     assert finding.severity.word == "warning"
     assert finding.cause.startswith("The entry sources/0/5 is missing. Spark refuses the restart, ")
 
 
-def test_obstacles_with_a_finding_of_their_own_have_no_other() -> None:
+def test_obstacles_reported_by_other_rules_are_not_repeated() -> None:
     nulls = Obstacle("null rows", "", verb="fails at", about=JOIN_NULLS)
     assert findings(nulls) == []
     (finding,) = findings(nulls, judges_rows=False)
@@ -64,6 +64,6 @@ def test_obstacles_with_a_finding_of_their_own_have_no_other() -> None:
     assert findings(Obstacle("3.delta", "CANNOT_READ", StoreId(0, "default", 0))) == []
 
 
-def test_a_restart_without_obstacles_has_no_finding() -> None:
+def test_restart_without_obstacles_has_no_finding() -> None:
     assert findings() == []
     assert list(RefusedRestart().findings(checkpoint_view({}))) == []

@@ -7,7 +7,7 @@ from inspector.findings.integrity.ss121_stray_version import StrayVersion
 from tests.store_views import problem, problem_findings
 
 
-def test_a_stray_file_is_a_warning_at_its_path() -> None:
+def test_stray_state_file_is_a_warning() -> None:
     (finding,) = problem_findings(StrayVersion, problem(STRAY, "/c/99.delta"))
     assert (finding.kind.id, finding.severity.word) == ("SS121", "warning")
     assert finding.cause == "At /c/99.delta: got 1."

@@ -46,7 +46,7 @@ def findings(root: Path, now: int, monkeypatch: pytest.MonkeyPatch) -> list[Find
     return [f for f in api.audit(str(root)).findings if f.kind.id == "SS124"]
 
 
-def test_the_age_of_the_entry_decides_on_the_severity(
+def test_severity_depends_on_age_of_planned_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, at, gap = planned(tmp_path)
@@ -58,7 +58,7 @@ def test_the_age_of_the_entry_decides_on_the_severity(
     assert late.severity is Severity.WARNING
 
 
-def test_the_first_line_says_when_it_was_planned_and_for_how_long(
+def test_first_screen_has_time_and_age_of_planned_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, at, _ = planned(tmp_path)
@@ -73,7 +73,7 @@ def test_the_first_line_says_when_it_was_planned_and_for_how_long(
     assert "has written nothing for 3 h: it runs, or it failed." in report.verdict.cause.sentence
 
 
-def test_a_batch_that_writes_is_not_reported(
+def test_batch_that_is_writing_state_has_no_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, at, _ = planned(tmp_path)
@@ -86,13 +86,13 @@ def test_a_batch_that_writes_is_not_reported(
 
 
 @pytest.mark.parametrize("case", ["agg_update", "uncommitted", "restarted"])
-def test_a_query_that_stopped_after_its_commit_is_quiet(
+def test_query_stopped_after_commit_has_no_finding(
     case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not findings(NEWEST / case / "checkpoint", 1 << 42, monkeypatch)
 
 
-def test_of_a_query_without_state_the_commit_is_looked_for(
+def test_stateless_query_without_commit_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, second = tmp_path / "checkpoint", 1_700_000_000
@@ -109,7 +109,7 @@ def test_of_a_query_without_state_the_commit_is_looked_for(
     assert "has no commit for 1 h" in finding.cause
 
 
-def test_an_audit_that_depends_on_the_time_is_not_kept(
+def test_time_dependent_audit_is_not_cached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, at, gap = planned(tmp_path)

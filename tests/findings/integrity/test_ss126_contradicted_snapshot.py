@@ -8,7 +8,7 @@ from inspector.model import UNLISTED
 from tests.store_views import problem, problem_findings
 
 
-def test_the_cause_has_the_words_of_rocksdb() -> None:
+def test_cause_has_error_message_of_rocksdb() -> None:
     message = RefusedSnapshotError.of("got no MANIFEST", "does not end with newline").message
     refused = problem(RefusedSnapshotError.slug, "/c/8.zip", message)
     (finding,) = problem_findings(ContradictedSnapshot, refused)
@@ -18,7 +18,7 @@ def test_the_cause_has_the_words_of_rocksdb() -> None:
     )
 
 
-def test_a_table_that_rocksdb_deletes_is_named_whole() -> None:
+def test_message_about_unlisted_table_is_not_shortened() -> None:
     message = f"got a table that the MANIFEST lacks, {'x' * 90}, expected none"
     (finding,) = problem_findings(ContradictedSnapshot, problem(UNLISTED, "/c/8.zip", message))
     assert message in finding.cause

@@ -17,7 +17,7 @@ def findings(*doubts: Doubt) -> list[Any]:
     return list(ForeignSource().findings(view))
 
 
-def test_an_entry_with_foreign_files_is_named() -> None:
+def test_source_entry_with_foreign_files_is_named() -> None:
     entry = ForeignEntry("sources/0/7", "/other", "/data/in", "offsets/7")
     (finding,) = findings(Doubt("it is foreign", foreign=entry))
     assert (finding.kind.id, finding.severity.word) == ("SS127", "warning")

@@ -28,7 +28,7 @@ def findings(*kinds: str, versions: int = 9) -> list[Any]:
     return list(OffsetBack().findings(view))
 
 
-def test_the_newest_batch_that_goes_back_is_named() -> None:
+def test_newest_batch_with_lower_offset_is_named() -> None:
     (finding,) = findings(FILES, FILES)
     assert (finding.kind.id, finding.severity.word) == ("SS128", "warning")
     assert finding.cause == (
@@ -47,12 +47,12 @@ def test_the_newest_batch_that_goes_back_is_named() -> None:
         (DELTA_VERSION, "the table was replaced by an older one"),
     ],
 )
-def test_topics_and_tables_have_reasons_of_their_own(kind: str, words: str) -> None:
+def test_cause_of_lower_offset_by_source_kind(kind: str, words: str) -> None:
     (finding,) = findings(kind)
     assert words in finding.cause
 
 
-def test_sources_that_go_on_have_no_finding() -> None:
+def test_sources_with_increasing_offsets_have_no_finding() -> None:
     assert findings() == []
     # A batch after the judged version is not judged.
     assert findings(FILES, versions=3) == []

@@ -22,7 +22,7 @@ def ill(tmp_path: Path) -> Path:
     return root
 
 
-def test_copy_by_hand_is_reported_until_the_original_is_gone(tmp_path: Path) -> None:
+def test_manual_copy_is_reported_while_original_exists(tmp_path: Path) -> None:
     root = ill(tmp_path)
     report = api.audit(str(root))
     assert report.verdict is not None
@@ -41,7 +41,7 @@ def test_copy_by_hand_is_reported_until_the_original_is_gone(tmp_path: Path) -> 
     assert "SS120" in kinds(root)
 
 
-def test_copy_by_the_command_has_its_own_schemas(tmp_path: Path) -> None:
+def test_copy_command_writes_own_schema_files(tmp_path: Path) -> None:
     for partitions in (None, 3):
         dest = tmp_path / f"copy-{partitions}"
         api.copy(str(ill(tmp_path / str(partitions))), str(dest), partitions=partitions)
@@ -50,13 +50,13 @@ def test_copy_by_the_command_has_its_own_schemas(tmp_path: Path) -> None:
         assert f"{dest}/state/0/_stateSchema/" in metadata.read_text("utf-8")
 
 
-def test_another_name_of_the_same_folder_is_no_other_checkpoint(tmp_path: Path) -> None:
+def test_symlink_to_checkpoint_is_not_a_foreign_checkpoint(tmp_path: Path) -> None:
     root = ill(tmp_path)
     shutil.rmtree(tmp_path / "original")
     (tmp_path / "original").symlink_to(root)
     assert kinds(root) & {"SS120", "SS129"} == set()
 
 
-def test_joins_start_without_their_schemas() -> None:
+def test_join_restarts_without_its_schema_files() -> None:
     root = FIXTURES / "4.3.0/rocksdb_join_left_outer_v3/checkpoint"
     assert "SS129" not in kinds(root)

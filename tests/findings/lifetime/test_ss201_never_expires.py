@@ -54,7 +54,7 @@ def findings(rule: StoreRule, *facts: Any, **options: Any) -> list[Finding]:
     return list(NeverExpires().findings(view))
 
 
-def test_rows_that_the_schema_lets_never_expire() -> None:
+def test_rows_without_watermark_column_never_expire() -> None:
     (finding,) = findings(NEVER)
     assert (finding.kind.id, finding.severity, finding.certainty) == ("SS201", WARNING, PROVEN)
     assert (finding.rows, finding.bytes) == (1200, 1500)
@@ -68,12 +68,12 @@ def test_rows_that_the_schema_lets_never_expire() -> None:
     assert findings(ROWS) == []
 
 
-def test_a_column_that_no_two_keys_share_is_named() -> None:
+def test_unique_key_column_is_named() -> None:
     (finding,) = findings(NEVER, key=ID, keys=KEYS)
     assert finding.cause == "No column carries a watermark ('id' differs in each key)."
 
 
-def test_a_watermark_on_another_column_is_named() -> None:
+def test_watermark_on_another_column_is_named() -> None:
     words = "No column carries a watermark (the watermark of the query is on another column)."
     (finding,) = findings(NEVER, operator_name="stateStoreSave")
     assert finding.cause == words
@@ -95,7 +95,7 @@ TIME = StructType((StructField("ts", TIMESTAMP),))
         (ID, 5000, None, PROVEN, WARNING),
     ],
 )
-def test_a_restart_may_have_added_a_watermark_that_no_schema_shows(
+def test_watermark_added_by_restart_is_not_in_schema(
     key: StructType,
     watermark_ms: int,
     moved: tuple[bool, ...] | None,
@@ -117,9 +117,7 @@ def test_a_restart_may_have_added_a_watermark_that_no_schema_shows(
         ({"growing": True}, ""),
     ],
 )
-def test_a_store_whose_rows_are_meant_to_stay_is_information(
-    options: dict[str, Any], reason: str
-) -> None:
+def test_store_without_growth_is_information(options: dict[str, Any], reason: str) -> None:
     (finding,) = findings(NEVER, **options)
     assert finding.severity is (INFO if reason else WARNING)
     assert finding.cause == f"No column carries a watermark{f' ({reason})' if reason else ''}."
@@ -135,7 +133,7 @@ def test_a_store_whose_rows_are_meant_to_stay_is_information(
         ((2, 1, 0, 0), WARNING),  # 5 and none: as many may come by chance
     ],
 )
-def test_groups_of_a_set_that_fills_are_information(
+def test_decreasing_number_of_new_keys_is_information(
     new: tuple[int, ...], severity: Severity
 ) -> None:
     """So many of 100 puts were of new keys, in each version of a quarter of the history."""
@@ -154,9 +152,7 @@ def test_groups_of_a_set_that_fills_are_information(
 
 
 @pytest.mark.parametrize(("removed", "is_found"), [(2, True), (3, False)])
-def test_a_function_that_removes_few_of_its_keys_is_information(
-    removed: int, *, is_found: bool
-) -> None:
+def test_function_that_removes_few_keys_is_information(removed: int, *, is_found: bool) -> None:
     result = findings(NEVER, history=history(inserts=20, removed=removed))
     assert [finding.severity for finding in result] == [INFO] * is_found
 
@@ -168,7 +164,9 @@ def test_a_function_that_removes_few_of_its_keys_is_information(
     ("new", "growing", "severity"),
     [(40, None, WARNING), (40, True, WARNING), (40, False, INFO), (0, True, INFO)],
 )
-def test_rows_without_an_event_time(new: int, growing: bool | None, severity: Severity) -> None:
+def test_rows_with_null_event_time_are_reported(
+    new: int, growing: bool | None, severity: Severity
+) -> None:
     expiring = Expiring(endless_rows=53, endless_bytes=530, endless_new=new)
     (finding,) = findings(ROWS, expiring, growing=growing)
     assert (finding.kind.id, finding.severity, finding.certainty) == ("SS201", severity, PROVEN)
@@ -178,14 +176,14 @@ def test_rows_without_an_event_time(new: int, growing: bool | None, severity: Se
     assert "in place of cube or rollup name the grouping sets" in finding.next_step
 
 
-def test_rows_of_a_join_side_without_an_event_time() -> None:
+def test_join_rows_with_null_event_time_are_reported() -> None:
     side = StoreRule(unknown="a range", event_time=KEY_TIME)
     (finding,) = findings(side, Ages(untimed=53, untimed_new=7))
     assert (finding.rows, finding.bytes, finding.severity) == (53, None, WARNING)
     assert findings(side, Ages(untimed=11)) == []  # below one percent
 
 
-def test_timeouts_have_no_event_time() -> None:
+def test_null_event_times_are_not_reported_for_timeouts() -> None:
     assert findings(TIMEOUTS, Expiring(endless_rows=1200)) == []
     assert findings(ROWS, Expiring(endless_rows=11)) == []
 
@@ -208,7 +206,7 @@ UNSET = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
         (replace(UNSET, never_armed_rows=0), {}, []),
     ],
 )
-def test_keys_for_which_the_function_set_no_timeout(
+def test_keys_without_timeout_are_reported(
     calls: TimerCalls, options: dict[str, Any], expected: list[tuple[Severity, Certainty]]
 ) -> None:
     result = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **options)
@@ -232,7 +230,7 @@ LOST = TimerCalls(armed_keys=9, unarmed_by_data=900, lost_rows=900, lost_bytes=9
         (replace(LOST, lost_rows=59), {}, None),
     ],
 )
-def test_calls_for_data_that_take_timeouts_away_are_proven(
+def test_data_calls_that_clear_timeouts_are_proven(
     calls: TimerCalls, options: dict[str, Any], severity: Severity | None
 ) -> None:
     result = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **options)

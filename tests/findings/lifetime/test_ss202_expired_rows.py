@@ -43,7 +43,7 @@ def findings(
         (PROVEN, 0, "stateStoreSave", False),
     ],
 )
-def test_rows_that_the_watermark_has_passed(
+def test_rows_passed_by_watermark_are_reported(
     certainty: Certainty, removed: int, operator: str, *, is_complete: bool
 ) -> None:
     total = replace(PASSED, certainty=certainty)
@@ -54,14 +54,14 @@ def test_rows_that_the_watermark_has_passed(
     assert finding.evidence.endswith("still there, the oldest since batch 8")
 
 
-def test_rows_past_their_time() -> None:
+def test_rows_past_processing_time_are_reported() -> None:
     (finding,) = findings(
         replace(PASSED, leftover_class=LeftoverClass.PAST_PROCESSING_TIME, rows=1)
     )
     assert finding.cause == "The time to remove 1 row has come, and the state still has it."
 
 
-def test_the_advice_of_the_rule_comes_before_the_copy() -> None:
+def test_next_step_has_advice_of_rule_before_copy_command() -> None:
     (finding,) = findings(replace(PASSED, certainty=PROVEN), operator="dedupe")
     assert finding.next_step.startswith("use append mode. A copy can leave out the rows that are ")
     assert finding.next_step.endswith("copy PATH NEW --evict leftovers --plan")
@@ -78,6 +78,6 @@ def test_the_advice_of_the_rule_comes_before_the_copy() -> None:
         replace(PASSED, leftover_class=LeftoverClass.REARMED),
     ],
 )
-def test_other_rows_are_no_expired_rows(total: LeftoverCount) -> None:
+def test_undecided_and_other_leftovers_have_no_finding(total: LeftoverCount) -> None:
     assert findings(total) == []
     assert findings(PASSED, rule=replace(RULE, row_kind=RowKind.TIMER)) == []

@@ -41,9 +41,7 @@ def findings(*totals: LeftoverCount, rule: StoreRule = RULE) -> list[Finding]:
         (replace(total(REARMED), fired=2, untouched=3), Severity.WARNING),
     ],
 )
-def test_only_keys_that_are_proven_to_be_stuck_are_an_error(
-    result: LeftoverCount, severity: Severity
-) -> None:
+def test_only_proven_stuck_keys_are_an_error(result: LeftoverCount, severity: Severity) -> None:
     (finding,) = findings(result)
     assert (finding.kind.id, finding.severity) == ("SS203", severity)
     assert (finding.certainty, finding.rows, finding.bytes) == (result.certainty, 3, 240)
@@ -52,7 +50,7 @@ def test_only_keys_that_are_proven_to_be_stuck_are_an_error(
     )
 
 
-def test_keys_that_a_function_kept_leaked() -> None:
+def test_keys_kept_after_timeout_leaked() -> None:
     (items,), (item,) = findings(total(KEPT)), findings(total(KEPT, rows=1))
     assert items.cause == (
         "3 keys leaked: their timeout fired and the function did not call state.remove()."
@@ -66,14 +64,14 @@ def test_keys_that_a_function_kept_leaked() -> None:
     assert "For the keys that are there a copy can have the function called" in items.next_step
 
 
-def test_timeouts_that_were_not_answered_fire_again() -> None:
+def test_unhandled_timeouts_fire_again() -> None:
     (finding,) = findings(total(IGNORED))
     assert finding.cause.endswith("did nothing about it, so that it fires again in every batch.")
     assert finding.next_step.startswith("call state.remove() in the branch ")
     assert "need no copy: their timers are set" in finding.next_step
 
 
-def test_timeouts_that_were_set_again_are_dated_by_the_first() -> None:
+def test_rearmed_timeouts_are_dated_by_first_timeout() -> None:
     again = replace(total(REARMED), expired_version=16, fired=12, first_expired_version=5)
     (finding,) = findings(again)
     assert finding.cause == (
@@ -86,7 +84,7 @@ def test_timeouts_that_were_set_again_are_dated_by_the_first() -> None:
     assert "the first since batch 15 or later" in finding.evidence
 
 
-def test_proven_and_likely_keys_that_were_set_again_have_one_cause() -> None:
+def test_proven_and_likely_rearmed_keys_have_equal_cause() -> None:
     idle = replace(total(REARMED), fired=4, untouched=3)
     likely = replace(idle, certainty=INFERRED, rows=5, fired=5)
     proven, inferred, second = findings(idle, likely, total(REARMED, INFERRED, rows=9))
@@ -97,7 +95,7 @@ def test_proven_and_likely_keys_that_were_set_again_have_one_cause() -> None:
     assert second.cause.startswith("Most likely 9 keys were kept: their timeout fired, and ")
 
 
-def test_the_evidence_has_what_became_of_the_state() -> None:
+def test_evidence_has_state_changes_after_timeout() -> None:
     changes = {"fired": 4, "untouched": 2, "changed": 1, "empty": 0, "reason": "because"}
     (finding,) = findings(replace(total(REARMED), **changes))  # type: ignore[arg-type]
     assert finding.evidence.endswith(
@@ -108,7 +106,7 @@ def test_the_evidence_has_what_became_of_the_state() -> None:
     assert finding.evidence.endswith("since before version 9, the oldest that can be read")
 
 
-def test_undecided_keys_and_rows_past_the_watermark_are_none() -> None:
+def test_undecided_keys_and_rows_past_watermark_have_no_finding() -> None:
     assert findings(total(KEPT, UNDECIDED), total(KEPT, rows=0)) == []
     assert findings(total(LeftoverClass.PAST_WATERMARK)) == []
     assert findings() == []

@@ -44,7 +44,7 @@ def findings(rule: StoreRule = UNKNOWN, *facts: Any, **options: Any) -> list[Fin
         (StoreRule(expiry=KEY_TIME), {}, False),
     ],
 )
-def test_rows_that_only_become_more(
+def test_growing_store_without_removals_is_reported(
     rule: StoreRule, options: dict[str, Any], *, is_found: bool
 ) -> None:
     result = findings(rule, **options)
@@ -57,7 +57,7 @@ def test_rows_that_only_become_more(
         assert finding.next_step == NoRemovals.next_step
 
 
-def test_a_variable_without_a_ttl_is_named() -> None:
+def test_variable_without_ttl_is_named() -> None:
     rule = replace(UNKNOWN, advice="give it a TTL")
     (finding,) = findings(rule, operator_name="transformWithStateExec")
     assert finding.cause == (
@@ -66,7 +66,7 @@ def test_a_variable_without_a_ttl_is_named() -> None:
     assert finding.next_step == "give it a TTL"
 
 
-def test_timers_that_fired_for_keys_that_a_variable_keeps_are_the_cause() -> None:
+def test_fired_timers_of_kept_keys_are_the_cause() -> None:
     (finding,) = findings(UNKNOWN, FiredKeys(9, 4))
     assert finding.cause.startswith(
         "Timers of 9 keys came due and are gone, and the variable 'default' kept 4 of these keys: "

@@ -21,7 +21,7 @@ def findings(left: Side | None = SIDE, right: Side | None = None, **options: Any
     return list(JoinSideKeeps().findings(join_view(left, right, **options)))
 
 
-def test_one_side_that_keeps_passed_rows_is_information() -> None:
+def test_join_side_that_keeps_passed_rows_is_information() -> None:
     (finding,) = findings(SIDE, replace(SIDE, removed=40))
     assert (finding.kind.id, finding.operator_id, finding.store_name) == ("SS205", 0, LEFT)
     assert (finding.severity, finding.certainty.value) == (Severity.INFO, "inferred")
@@ -38,7 +38,7 @@ def test_one_side_that_keeps_passed_rows_is_information() -> None:
     assert finding.next_step.startswith("bound this side's time by the other's")
 
 
-def test_a_join_that_never_drops_rows_is_a_warning() -> None:
+def test_join_that_never_drops_rows_is_a_warning() -> None:
     left, right = findings(SIDE, SIDE)
     assert (left.store_name, right.store_name) == (LEFT, RIGHT)
     assert left.severity is right.severity is Severity.WARNING
@@ -53,12 +53,12 @@ def test_a_join_that_never_drops_rows_is_a_warning() -> None:
     assert left.next_step.startswith("bound the times of both sides ")
 
 
-def test_of_the_other_side_the_watermark_may_have_passed_no_row() -> None:
+def test_left_side_is_reported_if_watermark_passed_no_right_row() -> None:
     (finding,) = findings(SIDE, YOUNG)
     assert finding.cause.startswith("The left side of the join never drops rows; ")
 
 
-def test_rows_that_met_a_partner_were_not_removed_by_their_time() -> None:
+def test_matched_rows_are_not_counted_as_expired() -> None:
     met = replace(SIDE, removed=12, keys=90, facts=(RemovedRows(off_time=12, early=12),))
     (finding,) = findings(met, replace(SIDE, removed=40))
     assert "; 12 rows went with a partner, and the other side removed 40 rows" in finding.evidence
@@ -66,7 +66,7 @@ def test_rows_that_met_a_partner_were_not_removed_by_their_time() -> None:
     assert findings(replace(met, keys=89), replace(SIDE, removed=40)) == []
 
 
-def test_a_young_join_is_information() -> None:
+def test_young_join_is_information() -> None:
     (finding,) = findings(YOUNG, YOUNG)
     assert (finding.severity, finding.store_name) == (Severity.INFO, None)
     assert finding.cause.startswith("No row of the join was removed yet, as the watermark has pass")
@@ -83,23 +83,23 @@ def test_a_young_join_is_information() -> None:
 @pytest.mark.parametrize(
     "change", [{"removed": 1}, {"versions": 4}, {"rows": 10}, {"behind_ms": -1}]
 )
-def test_a_side_without_growth_or_passed_rows_is_sound(change: dict[str, int]) -> None:
+def test_join_side_without_growth_or_passed_rows_has_no_finding(change: dict[str, int]) -> None:
     assert findings(replace(SIDE, **change)) == []  # type: ignore[arg-type]
 
 
-def test_a_watermark_that_stands_still_shows_nothing() -> None:
+def test_flat_watermark_has_no_finding() -> None:
     assert findings(marks=[10_000] * 9) == []
     assert findings(marks=[0] * 9) == []
 
 
-def test_a_copy_of_the_event_time_is_ss209() -> None:
+def test_event_time_copy_is_reported_as_ss209() -> None:
     copy = replace(SIDE, facts=(KeyTimeVotes((0,), same=90, covered=12),))
     assert [finding.store_name for finding in findings(copy, SIDE)] == [RIGHT]
     (finding,) = findings(copy, replace(SIDE, removed=1))
     assert finding.store_name == LEFT  # the other side has a range
 
 
-def test_the_sides_of_a_join_without_event_times_are_not_judged() -> None:
+def test_join_sides_without_event_times_have_no_finding() -> None:
     operator = join_view(SIDE, SIDE)
     operator.whole.facts.retention.clear()
     assert JoinSides(operator).with_times == []

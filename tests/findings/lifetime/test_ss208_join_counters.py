@@ -21,7 +21,7 @@ def findings(left: Side, right: Side, key: StructType = KEY) -> list[Finding]:
     return list(JoinCounters().findings(join_view(left, right, schemas=schemas)))
 
 
-def test_counters_and_rows_that_disagree() -> None:
+def test_different_counters_and_rows_are_reported() -> None:
     wrong = Side(facts=(JoinCheck(counters_without_rows=2, dangling_rows=1, rows=7),))
     (finding,) = findings(Side(facts=(JoinCheck(),)), wrong)
     assert (finding.kind.id, finding.store_name) == ("SS208", RIGHT)
@@ -30,7 +30,7 @@ def test_counters_and_rows_that_disagree() -> None:
     assert finding.cause.startswith("Rows of the right side of the join and the counters that ")
 
 
-def test_rows_that_the_next_batch_reads_and_does_not_find_are_an_error() -> None:
+def test_missing_rows_read_by_next_batch_are_an_error() -> None:
     (finding,) = findings(MISSING, Side(removed=4))
     assert finding.severity is Severity.ERROR
     assert finding.cause == (
@@ -45,5 +45,5 @@ def test_rows_that_the_next_batch_reads_and_does_not_find_are_an_error() -> None
     assert finding.severity is Severity.WARNING  # it may evict by its key
 
 
-def test_a_join_that_agrees_is_sound() -> None:
+def test_equal_counters_and_rows_have_no_finding() -> None:
     assert findings(Side(facts=(JoinCheck(rows=7),)), Side()) == []

@@ -21,7 +21,7 @@ def findings(left: Side = COPY, right: Side | None = OTHER) -> list[Finding]:
     return list(JoinCopy().findings(join_view(left, right)))
 
 
-def test_a_key_that_equals_the_event_time_and_carries_no_watermark() -> None:
+def test_join_key_equal_to_event_time_without_watermark_is_reported() -> None:
     (finding,) = findings()
     assert (finding.kind.id, finding.store_name, finding.rows) == ("SS209", LEFT, 90)
     assert (finding.severity, finding.certainty.value) == (Severity.INFO, "inferred")
@@ -41,5 +41,5 @@ def test_a_key_that_equals_the_event_time_and_carries_no_watermark() -> None:
         (replace(COPY, facts=(KeyTimeVotes((0,), same=90, other=1, covered=12),)), Side()),
     ],
 )
-def test_a_key_that_may_carry_the_watermark_is_none(left: Side, right: Side) -> None:
+def test_join_key_that_may_carry_watermark_has_no_finding(left: Side, right: Side) -> None:
     assert findings(left, right) == []

@@ -49,7 +49,7 @@ def test_undecided_keys_of_all_reasons_are_one_finding(kind: LeftoverClass) -> N
     assert findings(replace(undecided, certainty=Certainty.PROVEN)) == []
 
 
-def test_the_clock_that_would_prove_them_is_named() -> None:
+def test_timeout_kind_that_proves_leftovers_is_named() -> None:
     provable = {TimeoutKind.EVENT_TIME: 1, TimeoutKind.PROCESSING_TIME: 252}
     (finding,) = findings(KEPT, provable=provable)
     assert finding.next_step.endswith(
@@ -59,7 +59,7 @@ def test_the_clock_that_would_prove_them_is_named() -> None:
     )
 
 
-def test_a_key_with_a_new_timer_and_a_changed_state_waits_for_the_timer() -> None:
+def test_key_with_new_timer_and_changed_state_waits_for_timer() -> None:
     assert findings(replace(KEPT, leftover_class=LeftoverClass.REARMED, changed=3)) == []
     assert findings(replace(KEPT, changed=3)) != []
 
@@ -73,7 +73,7 @@ def test_timers_may_fire_in_the_next_batch() -> None:
     assert finding.evidence == "1 timer: because"
 
 
-def test_the_watermark_may_not_reach_the_operator() -> None:
+def test_watermark_may_not_reach_operator() -> None:
     passed = replace(KEPT, leftover_class=LeftoverClass.PAST_WATERMARK, rows=2)
     (finding,) = findings(passed, rule=StoreRule(expiry=KEY_TIME))
     assert finding.cause == (
@@ -105,7 +105,7 @@ def test_keys_without_a_timeout_are_reported_by_ss201_alone() -> None:
         ({"provable": {}}, False),
     ],
 )
-def test_keys_that_no_clock_lets_go_are_a_warning(
+def test_keys_that_no_timeout_kind_removes_are_a_warning(
     options: dict[str, Any], *, is_warned: bool
 ) -> None:
     ignored = replace(KEPT, leftover_class=LeftoverClass.IGNORED_TIMEOUT, rows=1200)

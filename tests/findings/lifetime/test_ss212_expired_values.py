@@ -37,7 +37,7 @@ def findings(*totals: LeftoverCount, rule: StoreRule = RULE) -> list[Finding]:
         (1, "The TTL of 1 value has run out, and Spark has not removed it."),
     ],
 )
-def test_values_whose_ttl_has_run_out(rows: int, cause: str) -> None:
+def test_values_with_expired_ttl_are_reported(rows: int, cause: str) -> None:
     (finding,) = findings(replace(TWO, rows=rows))
     assert (finding.kind.id, finding.severity) == ("SS212", Severity.WARNING)
     assert (finding.certainty, finding.rows, finding.bytes) == (Certainty.PROVEN, rows, 240)
@@ -45,7 +45,7 @@ def test_values_whose_ttl_has_run_out(rows: int, cause: str) -> None:
     assert finding.evidence.endswith("still there, the oldest since batch 4")
 
 
-def test_other_rows_and_undecided_ones_are_none() -> None:
+def test_undecided_rows_and_rows_without_ttl_have_no_finding() -> None:
     assert findings(replace(TWO, certainty=Certainty.UNDECIDED)) == []
     assert findings(TWO, rule=StoreRule(expiry=KEY_TIME)) == []
     assert findings() == []

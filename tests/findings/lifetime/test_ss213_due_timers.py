@@ -37,7 +37,7 @@ def findings(*totals: LeftoverCount, rule: StoreRule = RULE) -> list[Finding]:
         (1, "The time of 1 timer has come, and Spark has neither fired nor deleted it."),
     ],
 )
-def test_timers_that_did_not_fire(rows: int, cause: str) -> None:
+def test_due_timers_that_did_not_fire_are_reported(rows: int, cause: str) -> None:
     (finding,) = findings(replace(TWO, rows=rows))
     assert (finding.kind.id, finding.severity) == ("SS213", Severity.WARNING)
     assert (finding.certainty, finding.rows, finding.bytes) == (Certainty.PROVEN, rows, 240)
@@ -45,7 +45,7 @@ def test_timers_that_did_not_fire(rows: int, cause: str) -> None:
     assert finding.evidence.endswith("still there, the oldest since batch 4")
 
 
-def test_other_rows_and_undecided_ones_are_none() -> None:
+def test_undecided_rows_and_rows_without_timer_have_no_finding() -> None:
     assert findings(replace(TWO, certainty=Certainty.UNDECIDED)) == []
     assert findings(TWO, rule=StoreRule(expiry=KEY_TIME)) == []
     assert findings() == []

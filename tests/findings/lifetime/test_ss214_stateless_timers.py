@@ -21,6 +21,6 @@ def test_timers_of_keys_without_state_are_information() -> None:
     assert finding.cause == "Spark will fire 3 timers for 2 keys without any state."
 
 
-def test_timers_whose_keys_have_state_are_sound() -> None:
+def test_timers_of_keys_with_state_have_no_finding() -> None:
     assert findings(TimersWithoutState(9)) == []
     assert findings() == []

@@ -31,7 +31,7 @@ def findings(
     return {finding.store_name: finding for finding in result}
 
 
-def test_a_variable_that_is_no_longer_declared() -> None:
+def test_undeclared_variable_is_reported() -> None:
     result = findings("other", visits=4, rowCounter_visits=4)
     assert list(result) == ["visits"]
     finding = result["visits"]
@@ -40,7 +40,7 @@ def test_a_variable_that_is_no_longer_declared() -> None:
     assert "handle.deleteIfExists('visits')" in finding.next_step
 
 
-def test_the_index_of_a_variable_that_was_deleted_is_information() -> None:
+def test_index_of_deleted_variable_is_information() -> None:
     finding = findings("other", ttl_visits=4)["$ttl_visits"]
     assert (finding.severity, finding.rows) == (Severity.INFO, 4)
     assert finding.cause == (
@@ -48,7 +48,7 @@ def test_the_index_of_a_variable_that_was_deleted_is_information() -> None:
     )
 
 
-def test_a_declared_variable_or_an_unknown_one_is_sound() -> None:
+def test_declared_or_unknown_variable_has_no_finding() -> None:
     assert findings("visits", visits=4, ttl_visits=4) == {}
     assert findings("other") == {}
     unknown = OperatorMetadata("transformWithStateExec")

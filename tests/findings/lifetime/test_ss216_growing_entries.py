@@ -31,7 +31,7 @@ def findings(*facts: EntriesPerKey, thresholds: Any = None, **options: Any) -> l
     return list(GrowingEntries(parse_thresholds(thresholds or {})).findings(view))
 
 
-def test_a_variable_whose_keys_only_get_entries() -> None:
+def test_variable_whose_entries_only_grow_is_reported() -> None:
     (finding,) = findings(GROWN)
     assert (finding.kind.id, finding.rows, finding.certainty.value) == ("SS216", 2, "inferred")
     assert finding.severity is Severity.WARNING
@@ -46,7 +46,7 @@ def test_a_variable_whose_keys_only_get_entries() -> None:
     assert sample.cause.endswith("has no TTL: 1 key has 64 entries or more, up to 2,000.")
 
 
-def test_a_variable_with_a_ttl_needs_none() -> None:
+def test_next_step_does_not_advise_ttl_if_variable_has_one() -> None:
     (finding,) = findings(GROWN, key=VALUE, value=TTL)
     assert finding.cause.startswith("The value state 'visits' only grows: 2 keys have 64 ")
     assert finding.next_step.startswith("remove entries")
@@ -63,5 +63,5 @@ def test_a_variable_with_a_ttl_needs_none() -> None:
         ([GROWN], {"thresholds": {"entries_per_key": "2048"}}),
     ],
 )
-def test_few_entries_or_versions_are_sound(facts: list[EntriesPerKey], options: Any) -> None:
+def test_few_entries_or_versions_have_no_finding(facts: list[EntriesPerKey], options: Any) -> None:
     assert findings(*facts, **options) == []

@@ -42,7 +42,7 @@ def findings(
     return list(UniqueKeys(parse_thresholds(thresholds or {})).findings(view))
 
 
-def test_a_unique_column_without_a_watermark_is_named_with_the_reason() -> None:
+def test_unique_column_without_watermark_is_named() -> None:
     (finding,) = findings(NEVER)
     assert (finding.kind.id, finding.rows, finding.bytes) == ("SS217", 280, 160)
     assert finding.cause == (
@@ -52,7 +52,7 @@ def test_a_unique_column_without_a_watermark_is_named_with_the_reason() -> None:
     assert "280 of 280 puts in 7 versions were of keys that were not there" in finding.evidence
 
 
-def test_windows_without_a_watermark_are_no_unique_key() -> None:
+def test_windows_without_watermark_have_no_finding() -> None:
     bounds = StructType((StructField("start", LONG), StructField("end", LONG)))
     window = StructType((StructField("window", bounds),))
     assert findings(NEVER, keys=[])
@@ -76,7 +76,7 @@ def test_usual_keys_have_no_finding(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("growing", "keys", "is_found"), [(True, KEYS, True), (None, KEYS, False), (True, [], False)]
 )
-def test_groups_that_expire_need_a_unique_column_and_growth(
+def test_expiring_groups_need_unique_column_and_growth(
     growing: bool | None, keys: list[bytes], *, is_found: bool
 ) -> None:
     result = findings(EXPIRES, growing=growing, keys=keys)
@@ -87,7 +87,7 @@ def test_groups_that_expire_need_a_unique_column_and_growth(
         )
 
 
-def test_as_many_rows_as_records_show_a_row_for_each_event() -> None:
+def test_equal_row_and_record_counts_show_one_row_per_event() -> None:
     source = SourceOffset("0", "9", moved=True, records=40)
     sources = dict.fromkeys(range(7), (source,))
     assert findings(EXPIRES, sources=sources)
@@ -103,7 +103,7 @@ def test_as_many_rows_as_records_show_a_row_for_each_event() -> None:
         (TimerCalls(armed_keys=9, timeout_removed=280, never_armed_rows=1), False),
     ],
 )
-def test_a_group_state_whose_timeouts_remove_all_keys(calls: TimerCalls, *, is_found: bool) -> None:
+def test_group_state_whose_timeouts_remove_all_keys(calls: TimerCalls, *, is_found: bool) -> None:
     options: dict[str, Any] = {
         "operator_name": "flatMapGroupsWithState",
         "history": history(removed=40),
@@ -117,14 +117,14 @@ def test_a_group_state_whose_timeouts_remove_all_keys(calls: TimerCalls, *, is_f
         assert findings(TIMEOUTS, returned, **options) == []
 
 
-def test_a_function_without_timeouts_is_the_reason() -> None:
+def test_function_without_timeouts_is_the_cause() -> None:
     calls = TimerCalls(never_armed_rows=280)
     (finding,) = findings(TIMEOUTS, operator_name="flatMapGroupsWithState", calls=calls)
     assert finding.cause.startswith("The function never set a timeout; every batch brings only")
 
 
 @pytest.mark.parametrize(("moved_ms", "is_found"), [(1000, True), (2000, False)])
-def test_windows_open_through_five_batches(moved_ms: int, *, is_found: bool) -> None:
+def test_windows_open_for_five_batches_are_reported(moved_ms: int, *, is_found: bool) -> None:
     clocks = batch_clocks(*[1 + moved_ms * n // 6 for n in range(7)])
     view = store_view(EXPIRES, history=history(), clocks=clocks)
     vars(view.keys)["windows"] = Windows(1000, frozenset({1000}))

@@ -55,7 +55,7 @@ def timeouts(rows: dict[int, int], **options: Any) -> list[Finding]:
 @pytest.mark.parametrize(
     ("days", "severity"), [(181, Severity.INFO), (731, Severity.WARNING), (179, None)]
 )
-def test_an_event_time_far_in_the_future(days: int, severity: Severity | None) -> None:
+def test_event_time_far_in_future(days: int, severity: Severity | None) -> None:
     result = findings(ROWS, expiring({0: 10, days * 24: 2}))
     assert [finding.severity for finding in result] == ([] if severity is None else [severity])
     if result:
@@ -64,19 +64,19 @@ def test_an_event_time_far_in_the_future(days: int, severity: Severity | None) -
         assert "event times in the future" in result[0].cause
 
 
-def test_few_rows_need_a_share_of_the_store() -> None:
+def test_few_rows_are_reported_only_with_large_share_of_store() -> None:
     assert findings(ROWS, expiring({0: 10, 9000: 2}), thresholds={"far_share": "20%"}) == []
     assert findings(ROWS, expiring({0: 10, 9000: 2}), thresholds={"far_days": "400.0"}) == []
 
 
-def test_a_timeout_in_a_wrong_unit() -> None:
+def test_timeout_in_wrong_time_unit() -> None:
     (finding,) = timeouts({500 * 24: 12})
     assert finding.cause.startswith("12 timeouts cannot expire for 500 d (until 2025-03-29): a wro")
     (finding,) = findings(VALUES, expiring({500 * 24: 12}))
     assert "the TTL of 'default' (TTLConfig(Duration), or ttlDurationMs" in finding.cause
 
 
-def test_an_event_time_timeout_from_the_wall_clock() -> None:
+def test_event_time_timeout_set_from_wall_clock() -> None:
     clocks = batch_clocks(*[NOW] * 7, start_ms=NOW + 740 * DAY)
     (finding,) = timeouts({741 * 24: 12}, clocks=clocks)
     assert "most likely set from the wall clock, while event times are 2.0 years older" in (
@@ -98,7 +98,7 @@ def test_an_event_time_timeout_from_the_wall_clock() -> None:
         ({"history": [VersionFacts(rows=12, puts=1)] * 7, "growing": False}, False),
     ],
 )
-def test_rows_that_all_wait_for_long(options: dict[str, Any], *, is_found: bool) -> None:
+def test_all_rows_expire_late(options: dict[str, Any], *, is_found: bool) -> None:
     result = findings(ROWS, expiring({24: 6, 25: 6}), **options)
     assert bool(result) is is_found
     if result:
@@ -113,7 +113,7 @@ def test_rows_that_all_wait_for_long(options: dict[str, Any], *, is_found: bool)
         (HOUR, "the sum of delay, window and gap is 1 d 1 h"),
     ],
 )
-def test_the_setting_that_rows_wait_for_is_named(delay_ms: int, setting: str) -> None:
+def test_setting_that_delays_expiry_is_named(delay_ms: int, setting: str) -> None:
     metadata = {"spark.watermarkDelayMs": delay_ms}
     key = StructType((StructField("ts", TIMESTAMP, metadata=metadata),))
     (finding,) = findings(ROWS, expiring({24: 12}), key=key)
@@ -121,7 +121,7 @@ def test_the_setting_that_rows_wait_for_is_named(delay_ms: int, setting: str) ->
     assert finding.next_step.startswith(f"shorten {setting.partition(' is ')[0]} if")
 
 
-def test_a_deduplication_within_the_watermark_keeps_keys_for_its_delay() -> None:
+def test_dedup_within_watermark_keeps_keys_for_its_delay() -> None:
     facts = CLOCKS | {6: replace(CLOCKS[6], next_watermark_ms=NOW)}
     newest = Ages(newest=(NOW + 2 * DAY, 7))  # the delay is in the watermark and in the expiry
     options: dict[str, Any] = {"operator_name": "dedupeWithinWatermark", "clocks": facts}
@@ -130,7 +130,7 @@ def test_a_deduplication_within_the_watermark_keeps_keys_for_its_delay() -> None
 
 
 @pytest.mark.parametrize("days", [1, 20])
-def test_a_gap_of_sessions_and_a_timeout_are_named(days: int) -> None:
+def test_session_gap_and_timeout_are_named(days: int) -> None:
     newest = Ages(newest=(NOW + days * DAY, 7))
     facts = CLOCKS | {6: replace(CLOCKS[6], next_watermark_ms=NOW)}
     options: dict[str, Any] = {"operator_name": "sessionWindowStateStoreSaveExec", "clocks": facts}
@@ -141,14 +141,16 @@ def test_a_gap_of_sessions_and_a_timeout_are_named(days: int) -> None:
     assert "because the timeout is " in finding.cause
 
 
-def test_timeouts_that_wait_for_a_late_watermark_say_so() -> None:
+def test_cause_names_watermark_lag_of_waiting_timeouts() -> None:
     late = batch_clocks(*[NOW] * 7, start_ms=NOW + 2 * DAY)
     (finding,) = timeouts({49: 12}, clocks=late)
     assert "because the lag of the watermark behind the batch clock is 2 d" in finding.cause
 
 
 @pytest.mark.parametrize(("fired", "is_found"), [(0, True), (1, False)])
-def test_keys_that_a_function_removed_did_not_time_out(fired: int, *, is_found: bool) -> None:
+def test_keys_removed_by_function_are_not_counted_as_timed_out(
+    fired: int, *, is_found: bool
+) -> None:
     calls = TimerCalls(armed_keys=12, timeout_removed=fired)
     assert bool(timeouts({24: 12}, calls=calls, removed=2)) is is_found
 
@@ -161,7 +163,7 @@ def test_keys_that_a_function_removed_did_not_time_out(fired: int, *, is_found: 
         ({0: 12}, None),
     ],
 )
-def test_timeouts_that_end_far_later_than_the_others(ends: dict[int, int], rows: int) -> None:
+def test_timeouts_far_later_than_others_are_counted(ends: dict[int, int], rows: int) -> None:
     result = timeouts({hours: count for hours, count in ends.items() if count}, removed=1)
     assert [finding.rows for finding in result] == ([] if rows is None else [rows])
     if result:
@@ -175,7 +177,7 @@ def test_timeouts_that_end_far_later_than_the_others(ends: dict[int, int], rows:
 
 
 @pytest.mark.parametrize(("delay_days", "is_found"), [(7, True), (6, False)])
-def test_a_long_delay_of_one_side_of_a_join(delay_days: int, *, is_found: bool) -> None:
+def test_long_delay_of_join_side(delay_days: int, *, is_found: bool) -> None:
     key = StructType(
         (StructField("ts", TIMESTAMP, metadata={"spark.watermarkDelayMs": delay_days * DAY}),)
     )

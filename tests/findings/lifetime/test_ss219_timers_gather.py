@@ -34,7 +34,7 @@ def findings(timers: int = 160, keys: int = 40, removed: int = 0, **options: Any
     ("keys", "removed", "is_found"),
     [(40, 0, True), (60, 0, False), (40, 1, False), (16, 1, True), (17, 1, False)],
 )
-def test_several_timers_of_each_key(keys: int, removed: int, *, is_found: bool) -> None:
+def test_several_timers_per_key_are_reported(keys: int, removed: int, *, is_found: bool) -> None:
     result = findings(keys=keys, removed=removed)
     assert [(finding.kind.id, finding.severity) for finding in result] == (
         [("SS219", Severity.INFO)] * is_found
@@ -50,7 +50,7 @@ def test_several_timers_of_each_key(keys: int, removed: int, *, is_found: bool) 
         )
 
 
-def test_few_timers_or_versions_are_sound() -> None:
+def test_few_timers_or_versions_have_no_finding() -> None:
     assert findings(timers=99, keys=3) == []
     assert findings(versions=4) == []
     assert findings(inserts=0) == []

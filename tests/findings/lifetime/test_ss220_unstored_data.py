@@ -50,7 +50,7 @@ def findings(*facts: Any, **options: Any) -> list[Finding]:
     return list(UnstoredData().findings(view_of(*facts, **options)))
 
 
-def test_a_store_without_puts_is_information() -> None:
+def test_store_without_puts_is_information() -> None:
     (finding,) = findings()
     assert (finding.kind.id, finding.severity) == ("SS220", Severity.INFO)
     assert (finding.operator_id, finding.store_name) == (0, "default")
@@ -62,12 +62,12 @@ def test_a_store_without_puts_is_information() -> None:
     assert "was stored in 9 batches with data" in finding.cause
 
 
-def test_a_limit_is_reached_most_likely() -> None:
+def test_reached_limit_is_the_likely_cause() -> None:
     (finding,) = findings(operator_name="globalLimit")
     assert finding.cause.startswith("Most likely the limit is reached, so that the query emits ")
 
 
-def test_a_side_of_a_join_is_named() -> None:
+def test_join_side_without_puts_is_named() -> None:
     side = "right-keyWithIndexToValue"
     (finding,) = findings(store=side, operator_name="symmetricHashJoin")
     assert finding.cause.startswith("No row of the join's right side was stored (since batch 2) ")
@@ -83,7 +83,7 @@ def test_a_side_of_a_join_is_named() -> None:
         {"clocks": batch_clocks(*[10**12] * 9)},  # SS211
     ],
 )
-def test_stores_that_need_no_put_are_sound(options: dict[str, Any]) -> None:
+def test_stores_that_need_no_puts_have_no_finding(options: dict[str, Any]) -> None:
     assert findings(**options) == []
 
 
@@ -97,7 +97,7 @@ TWO = {"sources": sources(True, True, batches=4) | sources(True, False), "policy
 FAR = RowsBehind(Counter({AHEAD: 10, 9: 20}))
 
 
-def test_rows_that_the_fastest_source_leaves_behind_are_a_warning() -> None:
+def test_rows_left_behind_by_fastest_source_are_a_warning() -> None:
     (finding,) = findings(FAR, **TWO)
     assert (finding.severity, finding.certainty.value) == (Severity.WARNING, "inferred")
     assert (finding.operator_id, finding.store_name) == (None, None)
@@ -107,7 +107,7 @@ def test_rows_that_the_fastest_source_leaves_behind_are_a_warning() -> None:
     )
 
 
-def test_the_policy_is_information_if_rows_follow_the_watermark() -> None:
+def test_policy_max_is_information_if_rows_follow_watermark() -> None:
     newest = Ages(newest=(9000, 1))
     (finding,) = findings(newest, **TWO)
     assert (finding.severity, finding.certainty.value) == (Severity.INFO, "inferred")

@@ -51,7 +51,7 @@ def ends_after(seconds: int) -> Expiring:
     return Expiring(width=Width.SECOND, rows=rows, bytes=Counter({60 + seconds - 1: 90}))
 
 
-def test_a_ttl_that_ends_before_the_next_batch() -> None:
+def test_ttl_shorter_than_batch_interval_is_reported() -> None:
     (finding,) = findings(VALUES, ends_after(2), **PROCESSOR)
     assert (finding.kind.id, finding.severity, finding.rows) == ("SS221", Severity.INFO, 9)
     assert finding.cause == (
@@ -72,13 +72,13 @@ def test_a_ttl_that_ends_before_the_next_batch() -> None:
         (StoreRule(expiry=UNTIL), 2, history()),
     ],
 )
-def test_a_ttl_that_outlives_a_batch_is_sound(
+def test_ttl_longer_than_batch_interval_has_no_finding(
     rule: StoreRule, seconds: int, facts: list[VersionFacts]
 ) -> None:
     assert findings(rule, ends_after(seconds), history=facts, **PROCESSOR) == []
 
 
-def test_a_delay_within_which_no_batch_comes() -> None:
+def test_watermark_delay_shorter_than_batch_interval_is_reported() -> None:
     (finding,) = findings(ROWS, history=history(new_rows=9), **WITHIN)
     assert finding.cause == (
         "The delay of withWatermark ends before the next batch sees a row: no key outlives the "
@@ -104,7 +104,7 @@ def test_a_delay_within_which_no_batch_comes() -> None:
         (ROWS, WITHIN, "the delay of withWatermark"),
     ],
 )
-def test_keys_that_come_back_after_they_were_removed(
+def test_keys_that_return_after_removal_are_reported(
     rule: StoreRule, options: dict[str, Any], setting: str
 ) -> None:
     (finding,) = findings(rule, Ages(born=240, keys=60), **options)
@@ -118,7 +118,7 @@ def test_keys_that_come_back_after_they_were_removed(
     assert findings(rule, Ages(born=240, keys=60), **options | {"history": history(4)}) == []
 
 
-def test_a_function_may_remove_keys_for_reasons_of_its_own() -> None:
+def test_keys_removed_by_function_have_no_finding() -> None:
     group: dict[str, Any] = {"operator_name": "flatMapGroupsWithState"}
     back = Ages(born=240, keys=60)
     assert findings(TIMEOUTS, back, calls=TimerCalls(timeout_removed=89), **group) == []

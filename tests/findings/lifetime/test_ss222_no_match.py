@@ -15,7 +15,7 @@ def findings(left: MatchedPuts | None, right: MatchedPuts | None) -> list[Findin
     return list(NoMatch().findings(join_view(*sides)))
 
 
-def test_many_rows_of_both_sides_without_a_match() -> None:
+def test_many_rows_of_both_sides_without_match_are_reported() -> None:
     (finding,) = findings(MatchedPuts(0, 100), MatchedPuts(0, 120))
     assert (finding.kind.id, finding.operator_id, finding.store_name) == ("SS222", 0, None)
     assert finding.severity is Severity.INFO
@@ -23,5 +23,5 @@ def test_many_rows_of_both_sides_without_a_match() -> None:
 
 
 @pytest.mark.parametrize("left", [MatchedPuts(1, 99), MatchedPuts(0, 99), None])
-def test_few_rows_a_match_or_an_old_format_say_nothing(left: MatchedPuts | None) -> None:
+def test_few_rows_matched_rows_or_old_format_have_no_finding(left: MatchedPuts | None) -> None:
     assert findings(left, MatchedPuts(0, 120)) == []

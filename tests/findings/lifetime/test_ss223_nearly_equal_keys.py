@@ -43,7 +43,7 @@ def users(spelled: int, total: int = 100) -> list[tuple[str, str]]:
     return [(name, "de") for name in (*names, *(f" U{number}" for number in range(spelled)))]
 
 
-def test_texts_that_differ_in_case_or_blanks() -> None:
+def test_keys_that_differ_in_case_or_blanks_are_reported() -> None:
     (finding,) = findings(USER, *users(5), operator="stateStoreSave")
     assert (finding.kind.id, finding.severity) == ("SS223", Severity.INFO)
     assert finding.cause == (
@@ -55,13 +55,13 @@ def test_texts_that_differ_in_case_or_blanks() -> None:
     assert findings(USER, *users(0)) == []
 
 
-def test_a_spelling_that_is_no_longer_put_is_named() -> None:
+def test_spelling_that_is_no_longer_put_is_named() -> None:
     versions = [7] * 20 + [9] * 20
     (finding,) = findings(USER, *users(20, 40), versions=versions, operator="stateStoreSave")
     assert "'user' (the older spelling has no put since batch 6): one thing" in finding.cause
 
 
-def test_a_value_that_an_event_gets_anew() -> None:
+def test_new_id_for_each_delivery_of_event_is_reported() -> None:
     rows = [(f"u{n % 40}", f"id{n}", n % 40) for n in range(50)]
     (finding,) = findings(EVENT, *rows)
     assert finding.cause == (
@@ -72,13 +72,13 @@ def test_a_value_that_an_event_gets_anew() -> None:
     assert findings(EVENT, *(row for row in rows[:40])) == []
 
 
-def test_a_time_at_which_an_event_was_read() -> None:
+def test_read_time_in_key_is_reported() -> None:
     rows = [(f"u{n % 40}", n % 40, n // 2) for n in range(50)]
     (finding,) = findings(READ, *rows)
     assert "10 differ from another only in 'read': if an event gets a new value" in finding.cause
 
 
-def test_an_event_time_of_an_event_that_is_sent_again() -> None:
+def test_event_time_of_resent_event_is_reported() -> None:
     schema = StructType((StructField("user", TEXT), MARKED))
     rows = [(f"u{n % 70}", n) for n in range(100)]
     (finding,) = findings(schema, *rows)
@@ -95,7 +95,7 @@ def test_an_event_time_of_an_event_that_is_sent_again() -> None:
         ([3] * 5 + [2] * 20 + [1] * 45, False),  # drawn from a set
     ],
 )
-def test_values_that_are_sent_again_are_there_twice(times: list[int], *, is_pairs: bool) -> None:
+def test_in_pairs_recognises_values_sent_twice(times: list[int], *, is_pairs: bool) -> None:
     """Each value so many times, 100 in all."""
     values = [number for number, count in enumerate(times) for _ in range(count)]
     assert len(values) == 100
@@ -112,7 +112,7 @@ def test_values_that_are_sent_again_are_there_twice(times: list[int], *, is_pair
         ([3] * 10 + [1] * 80, 50, False),  # few
     ],
 )
-def test_tries_are_few_and_close_together(
+def test_come_and_go_recognises_few_retries_within_short_time(
     counts: list[int], within: int, *, are_tries: bool
 ) -> None:
     draw = Random(7)
@@ -136,7 +136,5 @@ def test_tries_are_few_and_close_together(
         ([(1, 2, 3)] * 20, 0),
     ],
 )
-def test_the_version_after_which_one_of_two_spellings_ended(
-    versions: list[tuple[int, ...]], last: int
-) -> None:
+def test_last_version_of_older_spelling(versions: list[tuple[int, ...]], last: int) -> None:
     assert last_of_older(versions) == last

@@ -43,7 +43,7 @@ def findings(rule: StoreRule, *facts: Any, **options: Any) -> list[Finding]:
     return list(OpenSessions().findings(view))
 
 
-def test_sessions_that_new_events_prolong() -> None:
+def test_sessions_prolonged_by_new_events_are_reported() -> None:
     (finding,) = findings(ROWS, ends(102))
     assert (finding.kind.id, finding.severity, finding.rows) == ("SS224", Severity.INFO, 9)
     assert finding.cause == (
@@ -64,11 +64,13 @@ def test_sessions_that_new_events_prolong() -> None:
         ([], {}),
     ],
 )
-def test_sessions_that_close_are_sound(facts: list[Expiring], options: dict[str, Any]) -> None:
+def test_sessions_that_close_have_no_finding(
+    facts: list[Expiring], options: dict[str, Any]
+) -> None:
     assert findings(ROWS, *facts, **options) == []
 
 
-def test_half_of_the_wait_is_enough_if_most_versions_wrote_the_sessions() -> None:
+def test_half_wait_suffices_if_most_versions_wrote_sessions() -> None:
     assert findings(ROWS, ends(117), history=history(5)) != []
     assert findings(ROWS, ends(117), history=history(4)) == []
 
@@ -92,7 +94,7 @@ GROUP: dict[str, Any] = {
 DUE = ends(102, timeout_kind=TimeoutKind.EVENT_TIME)
 
 
-def test_timeouts_that_each_call_sets_anew() -> None:
+def test_timeouts_reset_by_each_call_are_reported() -> None:
     (finding,) = findings(TIMEOUTS, DUE, **GROUP)
     assert finding.cause == (
         "No timeout has fired while its clock moved by 9 s: each call for new data sets the "
@@ -115,7 +117,7 @@ def top(start: int, puts: int, partition: int = 0) -> TopKey:
 CLOSING: dict[str, Any] = {"history": history(removed_rows=3), "key": START}
 
 
-def test_one_session_that_is_open_far_longer_than_the_others() -> None:
+def test_session_open_far_longer_than_others_is_named() -> None:
     # 9 sessions, of which 30 were removed in 9 s: each lasts 2.7 s.
     (finding,) = findings(ROWS, ends(103), top(91, 5), top(95, 9), **CLOSING)
     assert (finding.severity, finding.rows) == (Severity.INFO, 1)
@@ -132,7 +134,7 @@ def test_one_session_that_is_open_far_longer_than_the_others() -> None:
     assert findings(ROWS, ends(103), top(0, 9), **sample) == []
 
 
-def test_several_sessions_that_are_open_longer_are_counted() -> None:
+def test_several_long_sessions_are_counted() -> None:
     (finding,) = findings(ROWS, ends(103, lasting=3), top(91, 5), **CLOSING)
     assert finding.rows == 3
     assert finding.cause.startswith("3 of 9 sessions are kept open by new events, the longest for ")

@@ -61,7 +61,7 @@ def delayed(delay_ms: int) -> dict[str, StateSchema]:
     return {"default": StateSchema(3, StructType((column,)), StructType(()))}
 
 
-def test_batches_with_data_that_do_not_move_it_are_counted() -> None:
+def test_batches_with_data_and_flat_watermark_are_counted() -> None:
     (finding,) = findings((0, 1000, 5000, 5000, 5000, 5000))
     assert (finding.kind.id, finding.severity) == ("SS206", Severity.WARNING)
     assert finding.cause == (
@@ -84,22 +84,22 @@ def test_batches_with_data_that_do_not_move_it_are_counted() -> None:
         (FLAT, {"thresholds": {"data_batches": "4"}}),
     ],
 )
-def test_a_healthy_watermark_has_no_finding(marks: Sequence[int], options: dict[str, Any]) -> None:
+def test_healthy_watermark_has_no_finding(marks: Sequence[int], options: dict[str, Any]) -> None:
     assert findings(marks, **options) == []
 
 
-def test_batches_without_data_do_not_count() -> None:
+def test_batches_without_data_are_not_counted() -> None:
     clocks = batch_clocks(*FLAT)
     idle = {n: replace(clock, has_new_data=False) for n, clock in clocks.items()}
     assert findings(idle) == []
 
 
-def test_a_gap_in_the_log_ends_the_run() -> None:
+def test_gap_in_offset_log_ends_run_of_flat_batches() -> None:
     clocks = batch_clocks(*[5000] * 8)
     assert findings({n: clock for n, clock in clocks.items() if n != 4}) == []
 
 
-def test_a_watermark_that_moves_in_steps_is_information() -> None:
+def test_watermark_that_advances_in_steps_is_information() -> None:
     steps = [1000] * 5 + [2000] * 5 + [3000] * 5
     (finding,) = findings(steps)
     assert finding.severity is Severity.INFO
@@ -107,7 +107,7 @@ def test_a_watermark_that_moves_in_steps_is_information() -> None:
     assert finding.severity is Severity.WARNING
 
 
-def test_the_source_that_stands_still_is_named_with_its_offset() -> None:
+def test_idle_source_that_holds_watermark_back_is_named() -> None:
     (finding,) = findings(sources=IDLE)
     assert finding.cause == (
         "The watermark stands still, most likely because source 1 has brought no data since batch "
@@ -117,7 +117,7 @@ def test_the_source_that_stands_still_is_named_with_its_offset() -> None:
     assert finding.next_step.startswith("bring data to source 1 or remove it from the query")
 
 
-def test_a_source_that_never_brought_data_leaves_the_query_without_a_watermark() -> None:
+def test_source_without_data_leaves_query_without_watermark() -> None:
     sources = offsets(*([str(n), None] for n in range(5)))
     (finding,) = findings([0] * 5, sources=sources)
     assert "source 1 has brought no data since batch 0" in finding.cause
@@ -135,17 +135,17 @@ def test_a_source_that_never_brought_data_leaves_the_query_without_a_watermark()
         offsets(["0", "a"], ["1", "a"], ["2"], ["3"], ["4", "a"]),
     ],
 )
-def test_where_no_source_stands_still_the_event_times_do(sources: Any) -> None:
+def test_flat_event_times_are_the_cause_if_all_sources_advance(sources: Any) -> None:
     (finding,) = findings(sources=sources)
     assert "no newer event time" in finding.cause
 
 
-def test_by_the_fastest_source_none_holds_it_back() -> None:
+def test_idle_source_is_no_cause_under_policy_max() -> None:
     (finding,) = findings(sources=IDLE, policy="max")
     assert "no newer event time" in finding.cause
 
 
-def test_a_source_that_gives_its_newest_files_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_latest_first_source_is_a_likely_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ss206_flat_watermark, "newest_first", lambda *_: iter(["source 0"]))
     (finding,) = findings()
     assert "most likely because source 0 gives its newest files first" in finding.cause
@@ -153,7 +153,7 @@ def test_a_source_that_gives_its_newest_files_first(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("lag_ms", "is_found"), [(HOUR, True), (HOUR - 1, False)])
-def test_a_watermark_far_behind_the_newest_event_time(lag_ms: int, *, is_found: bool) -> None:
+def test_watermark_lag_behind_newest_event_time_is_reported(lag_ms: int, *, is_found: bool) -> None:
     clocks = batch_clocks(1000, 2000, 3000)
     clocks[2] = replace(clocks[2], next_watermark_ms=4000)
     newest = {"default": 4000 + 60_000 + lag_ms}
@@ -172,7 +172,7 @@ def test_a_watermark_far_behind_the_newest_event_time(lag_ms: int, *, is_found: 
 @pytest.mark.parametrize(
     ("left", "words"), [(0, "the left side of the join is late"), (2 * HOUR, "one source is late")]
 )
-def test_the_late_side_of_a_join_is_named(left: int, words: str) -> None:
+def test_late_join_side_is_named(left: int, words: str) -> None:
     clocks = batch_clocks(1000, 2000, 3000)
     clocks[2] = replace(clocks[2], next_watermark_ms=4000)
     newest = {"left-keyWithIndexToValue": left, "right-keyWithIndexToValue": 3 * HOUR}

@@ -28,7 +28,7 @@ def findings(
     return list(NoWatermark(parse_thresholds(thresholds or {})).findings(view))
 
 
-def test_rows_that_wait_for_a_watermark() -> None:
+def test_rows_that_need_a_watermark_are_reported() -> None:
     (finding,) = findings(ROWS)
     assert (finding.kind.id, finding.severity) == ("SS207", Severity.WARNING)
     assert (finding.certainty, finding.rows, finding.bytes) == (Certainty.PROVEN, 1200, 1500)
@@ -40,19 +40,19 @@ def test_rows_that_wait_for_a_watermark() -> None:
     assert finding.cause.endswith("expire by ts (the newest is 1970-01-01T00:01:00.000Z).")
 
 
-def test_rows_that_need_no_watermark_are_sound() -> None:
+def test_rows_that_need_no_watermark_have_no_finding() -> None:
     assert findings(ROWS, rows=0) == []
     assert findings(TIMEOUTS) == []
     assert findings(ROWS, clocks=batch_clocks(0, 0, 5000)) == []
     assert findings(ROWS, clocks=batch_clocks(*[None] * 3)) == []  # removed by Spark
 
 
-def test_the_first_batches_with_data_have_no_watermark() -> None:
+def test_first_batches_with_data_have_no_finding() -> None:
     assert findings(ROWS, clocks=batch_clocks(0, 0)) == []
     assert findings(ROWS, clocks=batch_clocks(0, 0), thresholds={"data_batches": "2"}) != []
 
 
-def test_timeouts_in_event_time_cannot_fire() -> None:
+def test_event_time_timeouts_cannot_fire_without_watermark() -> None:
     expiring = Expiring(TimeoutKind.EVENT_TIME, rows=Counter({9: 6}), bytes=Counter({9: 60}))
     case: dict[str, Any] = {"kind": TimeoutKind.EVENT_TIME}
     (finding,) = findings(TIMEOUTS, expiring, **case)
@@ -68,7 +68,7 @@ def test_timeouts_in_event_time_cannot_fire() -> None:
     assert findings(TIMEOUTS, endless, **case) == []
 
 
-def test_a_watermark_whose_entry_is_lost_is_undecided() -> None:
+def test_lost_log_entry_makes_finding_undecided() -> None:
     clocks = batch_clocks(5000, 5000, 5000)
     del clocks[2]
     view = store_view(ROWS, history=[VersionFacts(rows=9)] * 3, clocks=batch_clocks(0, 0, 0))

@@ -47,7 +47,7 @@ def marks(*watermarks: int, start_ms: int = 0) -> dict[int, BatchClock]:
 FAR = 1000 * HOUR
 
 
-def test_an_event_time_in_the_future_moves_the_watermark() -> None:
+def test_future_event_time_moves_watermark() -> None:
     (finding,) = findings(marks(0, 1000, FAR, FAR))
     assert (finding.kind.id, finding.severity) == ("SS211", WARNING)
     assert finding.cause == (
@@ -59,20 +59,20 @@ def test_an_event_time_in_the_future_moves_the_watermark() -> None:
     assert finding.hides == ("SS206", "SS220")
 
 
-def test_it_is_an_error_if_data_no_longer_moves_it() -> None:
+def test_watermark_ahead_that_data_no_longer_moves_is_an_error() -> None:
     (finding,) = findings(marks(0, 1000, *[FAR] * 4))
     assert finding.severity is ERROR
     assert "; 3 batches with new data since then did not move it" in finding.evidence
 
 
-def test_the_last_batch_may_have_brought_it_there() -> None:
+def test_newest_batch_may_have_moved_watermark_ahead() -> None:
     clocks = marks(0, 1000, 2000)
     (finding,) = findings(clocks | {2: replace(clocks[2], next_watermark_ms=FAR)})
     assert "the data of batch 2 brought it there" in finding.evidence
 
 
 @pytest.mark.parametrize("ahead", [-1000, 0, 14, 23.9])
-def test_time_zones_and_replays_are_no_warning(ahead: float) -> None:
+def test_time_zone_offset_and_replay_are_no_warning(ahead: float) -> None:
     clocks = marks(*(round(n * 1000 + 1e9 + ahead * HOUR) for n in range(5)), start_ms=10**9)
     result = findings(clocks)
     assert [finding.severity for finding in result] == [INFO] * (ahead > 1)
@@ -81,7 +81,7 @@ def test_time_zones_and_replays_are_no_warning(ahead: float) -> None:
     assert len(lower) == (ahead > 0.1)
 
 
-def test_a_clock_hours_ahead_is_a_warning_if_data_no_longer_moves_it() -> None:
+def test_watermark_hours_ahead_that_data_no_longer_moves_is_a_warning() -> None:
     (finding,) = findings(marks(0, 1000, *[11 * HOUR] * 4))
     assert finding.severity is WARNING
 
@@ -90,7 +90,7 @@ def test_a_clock_hours_ahead_is_a_warning_if_data_no_longer_moves_it() -> None:
     ("digits", "severity"),
     [({AHEAD: 10, 9: 20}, WARNING), ({}, INFO), ({AHEAD: 10, 4: 20}, INFO)],
 )
-def test_rows_with_correct_times_that_it_left_behind_are_a_warning(
+def test_correct_rows_behind_future_watermark_are_a_warning(
     digits: dict[int, int], severity: Severity
 ) -> None:
     clocks = marks(107 * HOUR, 108 * HOUR, 108 * HOUR, start_ms=100 * HOUR)
@@ -101,7 +101,7 @@ def test_rows_with_correct_times_that_it_left_behind_are_a_warning(
     )
 
 
-def test_a_clock_that_went_back_is_not_blamed_on_event_times() -> None:
+def test_batch_clock_set_back_is_not_attributed_to_event_times() -> None:
     clocks = marks(0, 1000, 2000, 3000, start_ms=200 * HOUR)
     for batch in (2, 3):
         clocks[batch] = replace(clocks[batch], timestamp_ms=100 * HOUR, watermark_ms=200 * HOUR)
@@ -110,7 +110,7 @@ def test_a_clock_that_went_back_is_not_blamed_on_event_times() -> None:
     assert "went back 4 d 4 h after batch 1" in finding.cause
 
 
-def test_the_batch_is_not_named_if_the_log_begins_later() -> None:
+def test_batch_before_start_of_log_is_not_named() -> None:
     (finding,) = findings(marks(FAR, FAR, FAR))
     assert "brought it there" not in finding.evidence
     clocks = marks(0, FAR)
@@ -125,14 +125,14 @@ def test_the_batch_is_not_named_if_the_log_begins_later() -> None:
         (1_780_000_000_000_000, "Z: milliseconds were taken for seconds, or microseconds for"),
     ],
 )
-def test_a_watermark_of_another_unit_is_known_by_the_clock(watermark: int, cause: str) -> None:
+def test_wrong_time_unit_is_recognised_by_batch_clock(watermark: int, cause: str) -> None:
     (finding,) = findings(marks(watermark, watermark + 1, start_ms=1_790_000_000_000))
     assert finding.severity is WARNING
     assert cause in finding.cause
     assert "timestamp_millis" in finding.next_step
 
 
-def test_a_unit_is_known_if_the_delay_is_most_of_the_event_time() -> None:
+def test_wrong_time_unit_is_recognised_with_long_delay() -> None:
     clocks = marks(60_000, 60_001, start_ms=1_790_000_000_000)
     assert findings(clocks) == []
     (finding,) = findings(clocks, delay_ms=1_700_000)
@@ -148,7 +148,7 @@ def test_a_unit_is_known_if_the_delay_is_most_of_the_event_time() -> None:
         ({"event_ms": 123 * HOUR}, False),
     ],
 )
-def test_an_event_of_the_future_that_a_slower_source_holds_back(
+def test_future_event_held_back_by_slower_source(
     options: dict[str, Any], *, is_found: bool
 ) -> None:
     clock = BatchClock(BatchId(0), 100 * HOUR, 99 * HOUR, True, True, 99 * HOUR)
@@ -161,6 +161,6 @@ def test_an_event_of_the_future_that_a_slower_source_holds_back(
         )
 
 
-def test_a_watermark_beyond_the_year_9999_is_written_in_numbers() -> None:
+def test_watermark_after_year_9999_is_formatted() -> None:
     (finding,) = findings(marks(*[10**15] * 5), thresholds={"ahead_hours": "1000000000000.0"})
     assert "+33658-09-27T01:46:40.000Z" in finding.evidence

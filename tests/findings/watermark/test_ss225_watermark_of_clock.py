@@ -31,14 +31,14 @@ def findings(
     return list(WatermarkOfClock().findings(view))
 
 
-def test_a_watermark_that_is_the_clock_less_the_same_span() -> None:
+def test_watermark_at_constant_distance_from_batch_clock_is_reported() -> None:
     (finding,) = findings(*[600] * 5)
     assert (finding.kind.id, finding.severity) == ("SS225", Severity.INFO)
     assert "The watermark is the batch clock less 600 ms in each of 5 batches" in finding.cause
     assert len(findings(*[600] * 5, delay_ms=600)) == 1
 
 
-def test_event_times_of_their_own_are_sound() -> None:
+def test_independent_event_times_have_no_finding() -> None:
     assert findings(600, 600, 600, 600, 601) == []
     assert findings(*[600] * 4) == []
     assert findings(*[600] * 5, delay_ms=500) == []  # event times are always 100 ms old

@@ -35,7 +35,7 @@ def findings(rows: int = 10, thresholds: dict[str, str] | None = None, **options
     return list(WaitingRows(parse_thresholds(thresholds or {})).findings(view))
 
 
-def test_rows_that_the_next_watermark_has_passed_are_counted() -> None:
+def test_rows_passed_by_next_watermark_are_counted() -> None:
     (finding,) = findings()
     assert finding.kind.id == "SS226"
     assert "watermark of the next batch removes at least 5 of 10 rows" in finding.cause
@@ -53,7 +53,7 @@ def test_rows_that_the_next_watermark_has_passed_are_counted() -> None:
         {"rule": StoreRule(unknown="no schema")},
     ],
 )
-def test_a_query_that_ran_a_batch_without_data_has_no_finding(options: dict[str, Any]) -> None:
+def test_query_with_no_data_batch_has_no_finding(options: dict[str, Any]) -> None:
     assert findings(**options) == []
 
 

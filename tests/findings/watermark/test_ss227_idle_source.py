@@ -55,12 +55,12 @@ def test_number_of_batches_is_a_threshold() -> None:
     assert not findings(idle_batches="14")
 
 
-def test_batches_without_data_show_nothing() -> None:
+def test_batches_without_data_have_no_finding() -> None:
     clocks = batch_clocks(*[0] * BATCHES)
     idle = {n: replace(clock, has_new_data=n > 11) for n, clock in clocks.items()}
     view = checkpoint_view({}, clocks=idle, sources=IDLE)
     assert list(SilentSource().findings(view)) == []
 
 
-def test_finding_on_the_watermark_hides_it() -> None:
+def test_flat_watermark_finding_replaces_idle_source() -> None:
     assert "SS227" in FlatWatermark.slow_source.hides

@@ -58,7 +58,7 @@ def test_healthy_topics_have_no_finding(starts: list[int], ends: list[int]) -> N
     assert findings(starts, ends) == []
 
 
-def test_thresholds_decide() -> None:
+def test_thresholds_set_lag_of_partition() -> None:
     assert findings([0] * 4, [900, 800, 1, 950], lag_records="500")
     assert not findings([0] * 4, [9000, 8000, 12, 9500], lag_share="0.0001")
     assert findings([0] * 3, [9000, 8000, 12], lag_partitions="3")

@@ -43,7 +43,7 @@ def test_attempt_absent_from_commit_log_is_uncommitted() -> None:
     assert kept([file("1_a.changelog"), file("1.changelog")], {1: frozenset("c")}) == []
 
 
-def test_older_versions_are_in_the_lineage() -> None:
+def test_attempts_of_older_versions_follow_lineage() -> None:
     files = [file(f"{v}_{i}.changelog") for v in (1, 2, 3, 4) for i in "ab"]
     lineages = {"4_a.changelog": {3: "b", 2: "b"}, "2_b.changelog": {1: "a"}}
     result = kept(files, {4: frozenset("a")}, lineages)
@@ -56,7 +56,7 @@ def test_newest_attempt_counts_without_commit_log() -> None:
 
 
 @pytest.mark.parametrize("names", [["1.changelog", "1.zip", "2.changelog"], ["3_a.zip"]])
-def test_a_version_with_one_attempt_is_not_looked_at(names: list[str]) -> None:
+def test_version_with_one_attempt_keeps_all_files(names: list[str]) -> None:
     assert kept([file(name) for name in names]) == names
 
 

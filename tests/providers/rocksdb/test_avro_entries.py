@@ -57,7 +57,7 @@ def key_row(schema: StructType, encoder: KeyEncoder, key: bytes) -> bytes:
 
 
 @given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
-def test_a_key_and_a_value_in_one_piece(found: tuple[StructType, Any]) -> None:
+def test_avro_key_and_value_become_unsafe_rows(found: tuple[StructType, Any]) -> None:
     schema, values = found
     entries = AvroEntries(schema, schema, ROW, {3: schema})
     parts = transcoded(entries, avro(schema, values), avro(schema, values, 3))
@@ -69,14 +69,14 @@ def test_a_key_and_a_value_in_one_piece(found: tuple[StructType, Any]) -> None:
 @pytest.mark.parametrize(
     "values", [(("a", 1), ("w",)), ((None, None), None), (("long" * 9, 2), (None,))]
 )
-def test_a_key_with_a_prefix(values: Any) -> None:
+def test_avro_key_with_prefix_columns(values: Any) -> None:
     first, remainder = StructType(KEY.fields[:1]), StructType(KEY.fields[1:])
     data = sized(avro(first, values[:1], None)) + avro(remainder, values[1:])
     assert key_row(KEY, PREFIX, data) == encode.row(KEY, values)
 
 
 @pytest.mark.parametrize("at", [1_700_000_000_000, 0, -5, (1 << 63) - 1])
-def test_a_key_in_order_of_a_time(at: int) -> None:
+def test_avro_key_with_range_encoded_timestamp(at: int) -> None:
     mark, remainder = bytes([at >= 0]), StructType(TTL.fields[1:])
     ordered = number(1) + number(1) + mark + number(1) + number(8) + struct.pack(">q", at)
     data = sized(b"\0" + ordered) + avro(remainder, (("a",),))
@@ -84,7 +84,7 @@ def test_a_key_in_order_of_a_time(at: int) -> None:
 
 
 @pytest.mark.parametrize(("delimiter", "checksum"), [(1, 0), (0, 0), (1, 4)])
-def test_a_list(delimiter: int, checksum: int) -> None:
+def test_avro_list_of_values(delimiter: int, checksum: int) -> None:
     rows = [(1, "a"), (2, None), (3, "long" * 5)]
     entries = AvroEntries(KEY, VALUE, ROW, {0: VALUE}, delimiter, checksum)
     comma = b"," * delimiter
@@ -103,7 +103,7 @@ def test_a_list(delimiter: int, checksum: int) -> None:
     assert parts.buffer[at:] == result
 
 
-def test_a_value_of_an_older_schema() -> None:
+def test_avro_value_of_older_schema() -> None:
     older = parse_ddl("n int")
     entries = AvroEntries(KEY, VALUE, ROW, {0: older, 1: VALUE})
     parts = transcoded(entries, avro(KEY, (None, None)), avro(older, (7,), 0))
@@ -123,13 +123,13 @@ def test_a_value_of_an_older_schema() -> None:
         (sized(avro(StructType(KEY.fields[:1]), (None,), None)) + b"\0\0", "without a version"),
     ],
 )
-def test_a_key_that_is_none(key: bytes, message: str) -> None:
+def test_malformed_avro_key_is_refused(key: bytes, message: str) -> None:
     with pytest.raises(RecordError, match=message) as caught:
         key_row(KEY, PREFIX, key)
     assert caught.value.offset == 6
 
 
-def test_keys_that_avro_does_not_have() -> None:
+def test_unsupported_avro_key_encoding_is_refused() -> None:
     timed = KeyEncoder(KeyEncoding.TIMESTAMP_FIRST, name="TimestampAsPrefix")
     with pytest.raises(RecordError, match="TimestampAsPrefix"):
         key_row(KEY, timed, sized(b"\0"))
@@ -144,7 +144,7 @@ def test_keys_that_avro_does_not_have() -> None:
     st.sampled_from([None, 0, 1]),
     st.sampled_from([0, 4]),
 )
-def test_any_bytes_give_entries_or_an_error(
+def test_any_bytes_decode_or_raise_typed_error(
     key: bytes,
     value: bytes,
     how: tuple[StructType, KeyEncoder],
@@ -156,13 +156,13 @@ def test_any_bytes_give_entries_or_an_error(
         transcoded(entries, key, value)
 
 
-def test_keys_of_another_arrangement_are_named() -> None:
+def test_error_names_unsupported_avro_key_encoder() -> None:
     encoder = KeyEncoder(KeyEncoding.TIMESTAMP_FIRST, name="TimestampAsPrefix")
     with pytest.raises(RecordError, match="keys of Avro are arranged by 'TimestampAsPrefix'"):
         key_row(KEY, encoder, sized(avro(KEY, (None, None), None)))
 
 
-def test_an_encoder_of_more_columns_than_there_are_is_refused() -> None:
+def test_key_encoder_with_too_many_columns_is_refused() -> None:
     encoder = KeyEncoder(KeyEncoding.RANGE, ordinals=(0, len(TTL.fields)))
     with pytest.raises(RecordError, match=f"names column {len(TTL.fields)}, the schema has"):
         key_row(TTL, encoder, sized(b"\0" + number(0) * 2))

@@ -52,13 +52,13 @@ def test_commands_agree_on_damaged_bookkeeping(zips: Path, damage: Damage) -> No
     assert damage.loses == any(problem.slug == UNLISTED for problem in verified.problems)
 
 
-def test_rows_of_a_table_that_rocksdb_deletes_are_not_counted(zips: Path) -> None:
+def test_rows_of_unlisted_table_are_not_counted(zips: Path) -> None:
     before = api.verify(str(zips)).summary["rows"]
     change_entry(zips / STORE, "MANIFEST", DAMAGES["MANIFEST lacks tables"].change)
     assert api.verify(str(zips)).summary["rows"] < before
 
 
-def test_a_refused_snapshot_that_changelogs_replace_is_a_warning(tmp_path: Path) -> None:
+def test_refused_snapshot_with_changelogs_is_a_warning(tmp_path: Path) -> None:
     root = Path(shutil.copytree(CHANGELOGS, tmp_path / "ck"))
     change_entry(root / STORE, "CURRENT", lambda _: b"")
     report = api.verify(str(root))
@@ -69,7 +69,7 @@ def test_a_refused_snapshot_that_changelogs_replace_is_a_warning(tmp_path: Path)
     assert api.preflight(str(root)).summary["verdict"] != "refused"
 
 
-def test_a_table_of_another_session_is_named(zips: Path) -> None:
+def test_table_of_another_session_is_named(zips: Path) -> None:
     """The unique id of a table in the MANIFEST is not the one that its properties make."""
     change_entry(zips / STORE, "MANIFEST", DAMAGES["MANIFEST has other unique ids"].change)
     problem = next(p for p in api.verify(str(zips)).problems if p.slug == "refused-snapshot")
@@ -78,7 +78,7 @@ def test_a_table_of_another_session_is_named(zips: Path) -> None:
     assert problem.message.endswith(f"{REFUSES}Mismatch in unique ID on table file {number}")
 
 
-def test_a_missing_table_is_named_from_the_listing(zips: Path) -> None:
+def test_missing_table_is_named_from_listing(zips: Path) -> None:
     metadata = json.loads(entries_of(newest_zip(zips / STORE))["metadata"].partition(b"\n")[2])
     name = metadata["sstFiles"][0]["dfsSstFileName"]
     (zips / STORE / "SSTs" / name).unlink()
@@ -86,7 +86,7 @@ def test_a_missing_table_is_named_from_the_listing(zips: Path) -> None:
     assert f"partition 0 lacks SSTs/{name} of" in sentence
 
 
-def test_an_entry_of_the_zip_that_is_damaged_stops_spark(zips: Path) -> None:
+def test_damaged_zip_entry_stops_spark(zips: Path) -> None:
     """Spark unpacks every entry, so that its checksum has to be right."""
     path = newest_zip(zips / STORE)
     entries = entries_of(path)
@@ -111,7 +111,9 @@ def test_an_entry_of_the_zip_that_is_damaged_stops_spark(zips: Path) -> None:
         (b"MANIFEST-5\n", {"MANIFEST-000005"}, "MANIFEST-5: No such file"),
     ],
 )
-def test_names_in_current(current: bytes | None, names: set[str], expected: str) -> None:
+def test_manifest_named_in_current_file(
+    current: bytes | None, names: set[str], expected: str
+) -> None:
     try:
         result = manifest_name(current, names)
     except RefusedSnapshotError as error:
@@ -140,7 +142,7 @@ def test_tables_of_metadata_and_manifest_are_compared() -> None:
         assert words in refusal.message
 
 
-def test_overlapping_tables_of_a_level_lose_rows() -> None:
+def test_overlapping_tables_of_level_lose_rows() -> None:
     """RocksDB 8.3.2 refuses such a database, and 9.8.4 opens it without any row."""
     tables = [table_edit(number, 50, level=6) for number in (8, 9)]
     pair = [listed(8, 50), listed(9, 50)]
@@ -151,7 +153,7 @@ def test_overlapping_tables_of_a_level_lose_rows() -> None:
     assert not lost_message(compare_tables("M", manifest([numbers_edit(), *apart]), pair))
 
 
-def test_a_zip_without_any_file_of_rocksdb_is_not_judged(zips: Path) -> None:
+def test_zip_without_rocksdb_files_has_no_problem(zips: Path) -> None:
     path = newest_zip(zips / STORE)
     rewrite_zip(path, {"metadata": entries_of(path)["metadata"]})
     report = api.verify(str(zips))
@@ -159,7 +161,7 @@ def test_a_zip_without_any_file_of_rocksdb_is_not_judged(zips: Path) -> None:
     assert not any(finding.kind.id == "SS126" for finding in report.findings)
 
 
-def test_without_current_and_a_log_of_writes_all_rows_are_lost(zips: Path) -> None:
+def test_zip_without_current_file_and_wal_loses_all_rows(zips: Path) -> None:
     """RocksDB begins an empty database, as Spark 4.3.0 did."""
     path = newest_zip(zips / STORE)
     entries = entries_of(path)
@@ -171,7 +173,7 @@ def test_without_current_and_a_log_of_writes_all_rows_are_lost(zips: Path) -> No
     assert any(problem.slug == UNLISTED for problem in report.problems)
 
 
-def test_bookkeeping_without_counterpart_is_not_judged() -> None:
+def test_bookkeeping_without_counterpart_has_no_problem() -> None:
     later = manifest([numbers_edit(), b"\xff\x1f"])
     odd = [("SSTs/a.sst", {"localFileName": "a.sst"})]
     for log, tables in ((later, [listed(8, 50)]), (manifest([numbers_edit()]), odd)):
@@ -183,7 +185,7 @@ def test_bookkeeping_without_counterpart_is_not_judged() -> None:
     current=st.none() | st.binary(max_size=20) | st.just(b"MANIFEST-000005\n"),
     log=st.none() | st.binary(max_size=60) | st.lists(st.binary(max_size=20)).map(manifest),
 )
-def test_any_entries_are_read_or_a_typed_error(
+def test_any_zip_entries_are_read_or_raise_typed_error(
     tmp_path_factory: pytest.TempPathFactory, current: bytes | None, log: bytes | None
 ) -> None:
     path = tmp_path_factory.mktemp("zip") / "1.zip"
@@ -197,7 +199,7 @@ def test_any_entries_are_read_or_a_typed_error(
         read_snapshot(storage, file)
 
 
-def test_a_manifest_above_the_limit_is_not_judged() -> None:
+def test_manifest_above_size_limit_has_no_problem() -> None:
     large = b"\xff\x7f" + b"\x80\x80\x80\x05" + bytes(5 << 21)
     result = compare_tables("M", manifest([large]), [listed(8, 50)])
     assert (result.refusal, result.unlisted) == (None, frozenset())

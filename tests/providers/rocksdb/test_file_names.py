@@ -18,7 +18,7 @@ from tests.rocks import UUID
         (f"{MAX_BATCH}.zip", (MAX_BATCH, None, FileKind.SNAPSHOT)),
     ],
 )
-def test_state_files(name: str, expected: object) -> None:
+def test_rocksdb_state_file_names(name: str, expected: object) -> None:
     assert parse_name(name) == expected
 
 
@@ -26,11 +26,11 @@ def test_state_files(name: str, expected: object) -> None:
     "name",
     ["07.zip", "7.ZIP", "7.zip.crc", "-7.zip", "7_.zip", "7_a/b.zip", f"{MAX_BATCH + 1}.zip"],
 )
-def test_names_spark_does_not_write_are_refused(name: str) -> None:
+def test_unknown_rocksdb_file_names_are_refused(name: str) -> None:
     assert parse_name(name) is None
 
 
-def test_folders_of_shared_files() -> None:
+def test_rocksdb_shared_file_folders() -> None:
     assert PROVIDER.classify("SSTs", is_dir=True) == (FileKind.TABLE, None)
     assert PROVIDER.classify("logs", is_dir=True) == (FileKind.TABLE_LOG, None)
     assert PROVIDER.classify("sstS", is_dir=True) == (FileKind.OTHER, None)

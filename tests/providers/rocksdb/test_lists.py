@@ -39,7 +39,7 @@ def applied(lists: ListLengths, path: str, version: int, entries: list[Entry]) -
     return result
 
 
-def test_rows_are_put_appended_and_removed() -> None:
+def test_list_rows_are_put_appended_and_removed() -> None:
     lists = ListLengths()
     first: list[Entry] = [(PUT, "a", 2), (MERGE, "a", 1), (MERGE, "b", 1)]
     assert applied(lists, "1", 1, first) == [
@@ -80,7 +80,7 @@ entries = st.lists(
 
 
 @given(st.lists(entries, max_size=4))
-def test_the_records_make_the_lists_that_spark_has(versions: list[list[Entry]]) -> None:
+def test_list_records_reproduce_lists_of_spark(versions: list[list[Entry]]) -> None:
     lists = ListLengths()
     lengths: dict[str, int] = {}
     live: set[tuple[str, int]] = set()

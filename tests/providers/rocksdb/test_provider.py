@@ -14,14 +14,14 @@ def files(*names: str) -> list[StoreFile]:
     return [StoreFile(f"/c/state/0/0/{name}", *classify(name), 5) for name in names]
 
 
-def test_the_class_decides_before_the_files() -> None:
+def test_provider_class_has_precedence_over_files() -> None:
     assert PROVIDER.detect(CLASS.format("RocksDB"), ())
     assert not PROVIDER.detect(CLASS.format("HDFSBacked"), files("1.zip"))
     assert PROVIDER.detect(None, files("1.zip"))
     assert not PROVIDER.detect(None, files("1.delta"))
 
 
-def test_changelogs_are_deltas_and_zips_snapshots() -> None:
+def test_changelogs_are_deltas_and_zips_are_snapshots() -> None:
     result = PROVIDER.files_of(files("1.changelog", "2.changelog", "2.zip", "2.zip.crc"))
     assert (sorted(result.deltas), sorted(result.snapshots)) == ([1, 2], [2])
     assert result.names.delta.format(3) == "3.changelog"
@@ -39,7 +39,7 @@ def test_rocksdb_provider_ignores_hdfs_files() -> None:
     assert resolve_attempt.kind is FileKind.OTHER
 
 
-def test_an_attempt_that_was_not_committed_is_abandoned() -> None:
+def test_uncommitted_attempt_is_abandoned() -> None:
     pair = files(f"1_{UUID}.changelog", "1_ffff.changelog")
     settled = PROVIDER.resolve_attempts(pair, {1: frozenset([UUID])})
     assert [file.kind for file in settled] == [FileKind.DELTA, FileKind.ABANDONED]

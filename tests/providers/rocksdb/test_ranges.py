@@ -27,11 +27,11 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StorageSource:
 @pytest.mark.parametrize(
     ("offset", "length"), [(0, 10), (95, 10), (0, 1024), (1020, 10), (1024, 5), (2000, 5), (99, 0)]
 )
-def test_a_range_is_what_the_file_has(source: StorageSource, offset: int, length: int) -> None:
+def test_range_read_equals_bytes_of_file(source: StorageSource, offset: int, length: int) -> None:
     assert source.read(offset, length) == DATA[offset : offset + length]
 
 
-def test_a_piece_is_requested_once(source: StorageSource) -> None:
+def test_file_chunk_is_requested_once(source: StorageSource) -> None:
     with mock.patch.object(
         Storage, "read_range", autospec=True, side_effect=Storage.read_range
     ) as r:

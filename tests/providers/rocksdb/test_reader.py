@@ -52,12 +52,12 @@ NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 3, 0), ids=NAMES)
-def test_every_row_is_the_one_that_spark_reads(case: Path) -> None:
+def test_rocksdb_rows_equal_recorded_rows_of_spark(case: Path) -> None:
     assert_rows_are_those_of_spark(case)
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 3, 1), ids=NAMES)
-def test_snapshots_are_what_their_changelogs_make_and_rows_fit(case: Path) -> None:
+def test_rocksdb_snapshots_equal_replayed_changelogs(case: Path) -> None:
     result = observed_in(case / "checkpoint", fit=True)
     assert [p for p in problems_in(result) if p.slug != "compared"] == []
     passed = sum(facts_of_type(result, ChecksPassed), ChecksPassed())
@@ -87,7 +87,7 @@ def problem_at(root: Path, path: Path, version: int | None = None) -> Any:
     return result[0]
 
 
-def test_a_changelog_that_was_cut_is_a_problem_with_its_place(sessions: Path) -> None:
+def test_truncated_changelog_is_a_problem_with_offset(sessions: Path) -> None:
     path = sessions / "state/0/0/2.changelog"
     data = path.read_bytes()
     path.write_bytes(data[: len(data) - 30])
@@ -96,7 +96,7 @@ def test_a_changelog_that_was_cut_is_a_problem_with_its_place(sessions: Path) ->
     assert problem.offset is not None
 
 
-def test_a_changelog_with_a_flipped_byte_is_a_problem(sessions: Path) -> None:
+def test_changelog_with_flipped_byte_is_a_problem(sessions: Path) -> None:
     path = sessions / "state/0/0/2.changelog"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x40
@@ -104,7 +104,7 @@ def test_a_changelog_with_a_flipped_byte_is_a_problem(sessions: Path) -> None:
     assert problem_at(sessions, path).slug == "bad-frame"
 
 
-def test_a_damaged_file_of_many_families_is_one_problem(join: Path) -> None:
+def test_damaged_file_of_several_column_families_is_one_problem(join: Path) -> None:
     path = join / "state/0/0/3.changelog"
     path.write_bytes(path.read_bytes()[:-9])
     problem_at(join, path)
@@ -113,7 +113,7 @@ def test_a_damaged_file_of_many_families_is_one_problem(join: Path) -> None:
 
 
 @pytest.mark.parametrize("case", sampled(FAMILIES, 4, 1), ids=lambda case: case.name)
-def test_shared_files_are_read_alike_without_cache(
+def test_column_families_without_cache_have_equal_facts(
     case: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first one reads all of a snapshot, the others their part of its tables."""
@@ -134,19 +134,19 @@ def tables_of(root: Path) -> list[Path]:
     return sorted((root / "state/0/0/SSTs").iterdir())
 
 
-def test_a_missing_table_is_a_problem_that_names_its_snapshot(join: Path) -> None:
+def test_missing_table_problem_names_snapshot(join: Path) -> None:
     table = tables_of(join)[0]
     table.unlink()
     assert re.search(r"got no table file, .* by \d+.zip", problem_at(join, table).message)
 
 
-def test_a_table_of_another_size_is_a_problem(join: Path) -> None:
+def test_table_of_wrong_size_is_a_problem(join: Path) -> None:
     table = tables_of(join)[0]
     table.write_bytes(table.read_bytes() + b"!")
     assert "expected one of" in problem_at(join, table).message
 
 
-def test_a_table_with_a_flipped_byte_is_a_problem_with_its_place(join: Path) -> None:
+def test_table_with_flipped_byte_is_a_problem_with_offset(join: Path) -> None:
     table = tables_of(join)[0]
     data = bytearray(table.read_bytes())
     data[20] ^= 1
@@ -155,14 +155,14 @@ def test_a_table_with_a_flipped_byte_is_a_problem_with_its_place(join: Path) -> 
     assert problem.offset == 0  # of the block
 
 
-def test_a_zip_that_was_cut_is_a_problem_and_the_rest_is_read(join: Path) -> None:
+def test_truncated_zip_is_a_problem(join: Path) -> None:
     path = next((join / "state/0/0").glob("*.zip"))
     path.write_bytes(path.read_bytes()[:100])
     problems = problems_in(observed_in(join, fit=True))
     assert any(p.path == str(path) for p in problems)
 
 
-def test_without_any_snapshot_the_families_are_not_known(join: Path) -> None:
+def test_column_families_are_unknown_without_snapshots(join: Path) -> None:
     for path in join.rglob("*.zip"):
         path.unlink()
     problems = problems_in(observed_in(join))
@@ -170,7 +170,7 @@ def test_without_any_snapshot_the_families_are_not_known(join: Path) -> None:
     assert all("no snapshot says which entries belong" in p.message for p in problems)
 
 
-def test_after_a_repartition_older_changelogs_keep_the_numbers_of_their_families(
+def test_older_changelogs_keep_column_family_ids_after_repartition(
     join: Path,
 ) -> None:
     for store in (join / "state/0").glob("[01]"):
@@ -194,7 +194,7 @@ def test_after_a_repartition_older_changelogs_keep_the_numbers_of_their_families
         pytest.param(6, [b"three"], id="after the repartition"),
     ],
 )
-def test_the_number_of_a_family_is_that_of_the_snapshots_around_the_file(
+def test_column_family_id_of_changelog_comes_from_nearest_snapshots(
     tmp_path: Path, version: int, keys: list[bytes]
 ) -> None:
     numbers = {1: {"a": 1, "b": 2}, 3: {"a": 1}, 4: {"a": 2, "c": 1}, 6: {"a": 1, "b": 3}}
@@ -219,7 +219,7 @@ def test_the_number_of_a_family_is_that_of_the_snapshots_around_the_file(
     assert result == keys
 
 
-def test_rows_of_another_encoding_are_refused_by_name(join: Path) -> None:
+def test_unknown_row_encoding_is_named_in_problem(join: Path) -> None:
     for path in (join / "offsets").iterdir():
         text = path.read_text("utf-8")
         assert 'encodingFormat":"unsaferow"' in text

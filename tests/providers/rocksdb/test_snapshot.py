@@ -54,17 +54,17 @@ def read(path: Path) -> Snapshot:
     return read_snapshot(storage, file)
 
 
-def test_a_snapshot_names_its_tables(tmp_path: Path) -> None:
+def test_snapshot_metadata_names_tables(tmp_path: Path) -> None:
     write_zip(tmp_path / "1.zip", JOIN)
     assert read(tmp_path / "1.zip") == FOUND
 
 
-def test_a_snapshot_of_checkpoint_format_2_of_spark_4_0_is_read_as_any(tmp_path: Path) -> None:
+def test_snapshot_of_checkpoint_format_2_of_spark_4_0(tmp_path: Path) -> None:
     write_zip(tmp_path / "1.zip", "v2\n" + json.dumps(JOIN))
     assert read(tmp_path / "1.zip") == replace(FOUND, format=2)
 
 
-def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:
+def test_snapshot_of_spark_3_5_has_no_column_families() -> None:
     data = b'v1\n{"sstFiles":[],"logFiles":[{"localFileName":"a","dfsLogFileName":"4-u.log"}]}'
     snapshot = parse_snapshot(data)
     assert (snapshot.tables, snapshot.keys, snapshot.families) == ((), -1, {})
@@ -96,7 +96,7 @@ def test_snapshot_spark_does_not_write_is_refused(data: bytes) -> None:
         ("\x1b[31m\u202e", "'\\x1b[31m\\u202e', 8 bytes"),
     ],
 )
-def test_a_name_that_no_file_has_is_refused_by_its_name(name: str, display: str) -> None:
+def test_invalid_table_name_is_refused_and_displayed(name: str, display: str) -> None:
     data = "v1\n" + json.dumps({"sstFiles": [{"dfsSstFileName": name, "sizeBytes": 1}]})
     with pytest.raises(DecodeError, match="file name") as result:
         parse_snapshot(data.encode())
@@ -104,7 +104,7 @@ def test_a_name_that_no_file_has_is_refused_by_its_name(name: str, display: str)
     assert len(result.value.message) < 250
 
 
-def test_a_zip_without_metadata_is_refused(tmp_path: Path) -> None:
+def test_zip_without_metadata_is_refused(tmp_path: Path) -> None:
     write_zip(tmp_path / "1.zip", JOIN)
     data = (tmp_path / "1.zip").read_bytes().replace(b"metadata", b"metabase")
     (tmp_path / "1.zip").write_bytes(data)
@@ -113,7 +113,7 @@ def test_a_zip_without_metadata_is_refused(tmp_path: Path) -> None:
     assert result.value.path == str(tmp_path / "1.zip")
 
 
-def test_a_zip_that_was_cut_is_refused(tmp_path: Path) -> None:
+def test_truncated_zip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "1.zip"
     write_zip(path, JOIN)
     data = path.read_bytes()
@@ -125,7 +125,7 @@ def test_a_zip_that_was_cut_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError, PermissionError, TimeoutError])
-def test_a_failure_of_the_storage_is_no_damaged_zip(tmp_path: Path, error: type[OSError]) -> None:
+def test_storage_error_is_not_reported_as_damaged_zip(tmp_path: Path, error: type[OSError]) -> None:
     write_zip(tmp_path / "1.zip", JOIN)
     with refusing("1.zip", error("not now")), pytest.raises(OSError, match="not now") as result:
         read(tmp_path / "1.zip")
@@ -134,7 +134,7 @@ def test_a_failure_of_the_storage_is_no_damaged_zip(tmp_path: Path, error: type[
 
 @example(378, 4)  # the size of an entry, far above what is read
 @given(st.integers(0, 500), st.integers(1, 255))
-def test_a_flipped_byte_is_the_same_snapshot_or_a_typed_error(
+def test_flipped_byte_in_zip_changes_nothing_or_raises_typed_error(
     tmp_path_factory: pytest.TempPathFactory, at: int, flip: int
 ) -> None:
     path = tmp_path_factory.mktemp("zip") / "1.zip"
@@ -146,7 +146,7 @@ def test_a_flipped_byte_is_the_same_snapshot_or_a_typed_error(
         assert read(path) == FOUND
 
 
-def test_method_that_spark_cannot_read_is_named(tmp_path: Path) -> None:
+def test_unsupported_zip_compression_is_named(tmp_path: Path) -> None:
     path = tmp_path / "1.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("metadata", f"v1\n{json.dumps(JOIN)}")

@@ -77,7 +77,7 @@ def value(number: int) -> bytes:
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_rows_lie_behind_their_versions(version: int) -> None:
+def test_rows_follow_their_encoding_version_byte(version: int) -> None:
     entries: list[Entry] = [
         (PUT, encoded(key("a")), encoded(value(1))),
         (REMOVAL, encoded(key("b")), None),
@@ -85,7 +85,7 @@ def test_rows_lie_behind_their_versions(version: int) -> None:
     assert records(entries, PLAIN, version) == [(key("a"), value(1)), (key("b"), None)]
 
 
-def test_a_family_sees_its_own_entries_alone() -> None:
+def test_column_family_has_only_its_own_entries() -> None:
     entries: list[Entry] = [
         (PUT, family(number) + encoded(key(str(i))), encoded(value(i)))
         for i, number in enumerate([1, 2, 2, 0x0101, 1])
@@ -95,7 +95,7 @@ def test_a_family_sees_its_own_entries_alone() -> None:
     assert records(entries, Encoding(KeyDecoder(KEY, KeyEncoder()), family=9)) == []
 
 
-def test_keys_in_parts_are_put_together_and_keep_their_place() -> None:
+def test_prefix_encoded_keys_are_joined_and_keep_file_offset() -> None:
     schema = struct_of(TEXT, LONG)
     encoding = Encoding(KeyDecoder(schema, KeyEncoder(KeyEncoding.PREFIX, 1)))
     entries: list[Entry] = [
@@ -109,7 +109,7 @@ def test_keys_in_parts_are_put_together_and_keep_their_place() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [0, 1])
-def test_every_row_of_a_value_is_a_record(delimiter: int) -> None:
+def test_every_row_of_list_value_is_a_record(delimiter: int) -> None:
     schema = struct_of(TEXT, LONG)
     encoding = Encoding(
         KeyDecoder(schema, KeyEncoder(KeyEncoding.TIMESTAMP_LAST)),
@@ -150,7 +150,7 @@ def test_row_checksums_are_removed_and_checked() -> None:
     assert wrong == [2, 3]
 
 
-def test_a_row_checksum_of_spark_4_3_0() -> None:
+def test_row_checksum_written_by_spark_4_3_0() -> None:
     # The first record of an aggregation with spark.sql.streaming.stateStore.rowChecksum.enabled.
     stored = bytes.fromhex(
         "597c2387 19000000 00 0000000000000000 0000000000000000 0100000000000000"
@@ -162,7 +162,7 @@ def test_a_row_checksum_of_spark_4_3_0() -> None:
     assert blocks([(PUT, at, stored)], encoding, 1)[0].checksum_mismatches == ()
 
 
-def test_checksums_of_lists_are_those_of_each_row() -> None:
+def test_list_values_have_one_checksum_per_row() -> None:
     encoding = Encoding(
         KeyDecoder(KEY, KeyEncoder()), row_checksum=True, several_values=True, delimiter_bytes=1
     )
@@ -214,7 +214,7 @@ some_bytes = st.binary(max_size=40).map(lambda data: data.replace(b"\x01", b"\0"
 
 
 @given(st.sampled_from([PUT, MERGE]), some_bytes, some_bytes, encodings)
-def test_any_entry_is_records_or_a_typed_error(
+def test_any_entry_decodes_or_raises_typed_error(
     kind: int, at: bytes, data: bytes, encoding: Encoding
 ) -> None:
     with suppress(DecodeError):

@@ -36,7 +36,7 @@ def entries(folder: Path, version: int) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_the_entries_are_those_of_rocksdb(case: Path) -> None:
+def test_snapshot_entries_equal_entries_recorded_by_rocksdb(case: Path) -> None:
     checked = 0
     with gzip.open(case / "raw.jsonl.gz", "rt", encoding="utf-8") as lines:
         raw = [json.loads(line) for line in lines]

@@ -81,7 +81,7 @@ def test_table_contents_equal_rocksdb_properties(folder: Path) -> None:
     assert snapshot.contents == Contents(int(result["entries"]), deleted, 0, raw)
 
 
-def test_orphans_are_what_no_snapshot_names(folder: Path) -> None:
+def test_tables_named_by_no_snapshot_are_orphans(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [ONE])
     orphans = shared(folder).orphans
     assert orphans is not None
@@ -92,7 +92,7 @@ def test_orphans_are_what_no_snapshot_names(folder: Path) -> None:
     assert [Path(file.path).name for file in result.orphans or ()] == [THREE]
 
 
-def test_a_snapshot_that_cannot_be_read_may_name_anything(folder: Path) -> None:
+def test_orphans_are_unknown_if_a_snapshot_is_unreadable(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [ONE])
     (folder / "2.zip").write_bytes(b"no zip")
     result = shared(folder)
@@ -103,7 +103,7 @@ def test_a_snapshot_that_cannot_be_read_may_name_anything(folder: Path) -> None:
     assert isinstance(error, DecodeError)
 
 
-def test_tables_that_are_missing_or_have_another_size(folder: Path) -> None:
+def test_missing_tables_and_tables_of_wrong_size_are_counted(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [ONE, TWO, THREE])
     (folder / "SSTs" / ONE).unlink()
     (folder / "SSTs" / TWO).write_bytes(TABLES[TWO][:-1])

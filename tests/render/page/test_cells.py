@@ -30,13 +30,13 @@ AT = 1_704_067_220_500
         (Column("rows", Unit.COUNT), None, "-", None),
     ],
 )
-def test_a_value_has_its_unit_and_the_bare_number(
+def test_page_cell_has_text_with_unit_and_number(
     column: Column, value: Any, text: str, number: int | None
 ) -> None:
     assert cell(column, value) == Cell(text, number)
 
 
-def test_keys_and_schemas_are_code() -> None:
+def test_page_cells_of_keys_and_schemas_are_code() -> None:
     assert cell(Column("key", Unit.VALUE), "sha256:00") == Cell("sha256:00", code=True)
     assert cell(Column("key", Unit.VALUE), {"user": "Ä"}) == Cell('{"user": "Ä"}', code=True)
     assert cell(Column("key_schema"), "user string").code
@@ -58,5 +58,5 @@ def test_unknown_number_cell_is_empty() -> None:
         ("stores_read", "7 of 8", Cell("7 of 8")),
     ],
 )
-def test_a_summary_is_read_by_its_names(name: str, value: Any, expected: Cell) -> None:
+def test_page_summary_cells_follow_from_names(name: str, value: Any, expected: Cell) -> None:
     assert summary_cell(name, value, {}) == expected

@@ -60,7 +60,7 @@ def test_content_policy_lists_exactly_scripts_and_styles() -> None:
     assert not re.search(r'<[^>]+\s(style|on\w+)="', page)
 
 
-def test_the_library_is_in_the_file_with_its_licence() -> None:
+def test_page_embeds_script_library_with_licence() -> None:
     page = written(report())
     assert "Permission is hereby granted, free of charge" in page
     assert not re.search(r'(src|href)="(?!#)', page)
@@ -68,7 +68,7 @@ def test_the_library_is_in_the_file_with_its_licence() -> None:
     assert "new Function" not in page
 
 
-def test_a_page_is_ascii_and_has_no_control_characters() -> None:
+def test_page_is_ascii_without_control_characters() -> None:
     page = written(report(checkpoint=f"/{HOSTILE}\ud800é"))
     assert page.isascii()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f]", page)
@@ -77,12 +77,12 @@ def test_a_page_is_ascii_and_has_no_control_characters() -> None:
     assert "<b>*x*" not in page
 
 
-def test_the_report_is_in_it_as_json_has_it() -> None:
+def test_page_embeds_json_report() -> None:
     (result,) = embedded(written(report()))
     assert result == json.loads("".join(render_json(report())))
 
 
-def test_rows_that_can_be_read_once_are_shown_and_embedded() -> None:
+def test_streamed_rows_are_shown_and_embedded() -> None:
     item = report()
     tables = [replace(table, rows=iter(list(table.rows))) for table in item.tables]
     once = replace(item, tables=tables)
@@ -90,14 +90,14 @@ def test_rows_that_can_be_read_once_are_shown_and_embedded() -> None:
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "&amp;", "\u2028", "\x7f\x85", "\ud800"])
-def test_json_ends_no_element(text: str) -> None:
+def test_embedded_json_closes_no_html_element(text: str) -> None:
     result = json_for_html(json.dumps({text: text}))
     assert result.isascii()
     assert not set(result) & set("<>&\x7f")
     assert json.loads(result) == {text: text}
 
 
-def test_a_report_without_a_page_shows_its_tables() -> None:
+def test_report_without_page_sections_shows_tables() -> None:
     page = written(report())
     assert "The things</h3>" in page
     assert '<data value="1234567">1,234,567</data>' in page
@@ -107,14 +107,14 @@ def test_a_report_without_a_page_shows_its_tables() -> None:
     assert "None at all." in page
 
 
-def test_a_page_shows_its_sections_in_their_order() -> None:
+def test_page_sections_keep_their_order() -> None:
     sections = [Section("one", "First part", [Text(["a <b>"])]), Section("two", "Second", [])]
     page = written(report(page=sections))
     assert page.index("a &lt;b&gt;") < page.index('id="two"')
     assert "The things</h3>" not in page
 
 
-def test_findings_come_worst_first_with_what_they_mean() -> None:
+def test_page_findings_are_sorted_by_severity_and_explained() -> None:
     page = written(report())
     titles = re.findall(r'<article class="finding (\w+)">', page)
     order = ["error", "warning", "info"]
@@ -126,13 +126,13 @@ def test_findings_come_worst_first_with_what_they_mean() -> None:
     assert "There are no findings." in written(bare())
 
 
-def test_a_sentence_that_begins_with_a_path_keeps_its_first_letter() -> None:
+def test_sentence_that_begins_with_path_keeps_lower_case() -> None:
     page = written(report(findings=(finding(evidence="state/0/1/9.delta: bad block"),)))
     assert "state/0/1/9.delta: bad block." in page
     assert "State/0/1/9.delta" not in page
 
 
-def test_a_conf_breaks_behind_its_dots_and_a_time_nowhere() -> None:
+def test_line_break_opportunities_in_conf_names_and_times() -> None:
     evidence = "spark.sql.shuffle.partitions since 2024-01-01T00:00:29.000Z"
     page = written(report(findings=(finding(evidence=evidence),)))
     conf = "spark.<wbr>sql.<wbr>shuffle.<wbr>partitions"
@@ -140,7 +140,7 @@ def test_a_conf_breaks_behind_its_dots_and_a_time_nowhere() -> None:
     assert f"{conf} since {time}" in page
 
 
-def test_problems_are_shown() -> None:
+def test_page_shows_problems() -> None:
     page = written(report())
     assert "/ck/1.delta" in page
     assert "Permission denied" in page
@@ -159,7 +159,7 @@ def places(page: str) -> list[str]:
     return re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', page.replace("<wbr>", ""))
 
 
-def test_a_fleet_is_a_table_worst_first_with_failures_on_top() -> None:
+def test_fleet_page_lists_failures_then_most_severe() -> None:
     page = "".join(render_fleet_page(fleet(), [("/ck/<gone>", "not found")]))
     assert places(page) == ["&lt;gone&gt;", "ill", "healthy"]
     assert "Each of them is <bdi>/<wbr>ck/<wbr>NAME" in page
@@ -171,7 +171,7 @@ def test_a_fleet_is_a_table_worst_first_with_failures_on_top() -> None:
     assert page.count('aria-pressed="false" data-group="') == 3
 
 
-def test_ids_of_a_fleet_are_its_own() -> None:
+def test_fleet_page_has_unique_element_ids() -> None:
     page = "".join(render_fleet_page(fleet()))
     ids = re.findall(r'\sid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
@@ -195,7 +195,7 @@ def test_fleet_page_is_bounded_and_names_omissions(monkeypatch: pytest.MonkeyPat
     assert f"the last {30 - opened} checkpoints of the table have no details here" in page
 
 
-def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
+def test_fleet_page_of_100_checkpoints_is_below_1_mb() -> None:
     batches = range(150)
     chart = LineChart("Rows", Unit.COUNT, batches, batches, [Series("rows", batches)])
     several_values = [
@@ -213,7 +213,7 @@ def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
     assert len(page) < 1_000_000
 
 
-def test_growth_is_drawn_without_a_script() -> None:
+def test_growth_chart_needs_no_script() -> None:
     values = [4, None, 6, 8]
     chart = LineChart("Rows", Unit.COUNT, range(4), range(4), [Series("rows", values)])
     page = written(

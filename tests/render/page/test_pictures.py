@@ -54,7 +54,7 @@ def histogram(*bars: tuple[int, int], now: int | None = 0) -> TimeHistogram:
 
 
 @given(st.lists(st.integers(1, 1 << 20), min_size=1, max_size=40))
-def test_areas_are_in_proportion_to_amounts_and_inside(amounts: list[int]) -> None:
+def test_treemap_areas_are_proportional_to_amounts(amounts: list[int]) -> None:
     amounts.sort(reverse=True)
     rects = squarify(amounts, ROOM)
     assert len(rects) == len(amounts)
@@ -68,12 +68,12 @@ def test_areas_are_in_proportion_to_amounts_and_inside(amounts: list[int]) -> No
 
 
 @given(st.lists(st.integers(1, (1 << 63) - 1), min_size=1, max_size=9))
-def test_any_amounts_give_rectangles(amounts: list[int]) -> None:
+def test_treemap_accepts_any_amounts(amounts: list[int]) -> None:
     rects = squarify(sorted(amounts, reverse=True), ROOM)
     assert all(rect.width >= 0 and rect.height >= 0 for rect in rects)
 
 
-def test_rectangles_do_not_overlap() -> None:
+def test_treemap_rectangles_do_not_overlap() -> None:
     rects = squarify([50, 30, 9, 6, 3, 1, 1], ROOM)
     for index, rect in enumerate(rects):
         for second in rects[index + 1 :]:
@@ -82,7 +82,7 @@ def test_rectangles_do_not_overlap() -> None:
             assert across <= 1e-6 or down <= 1e-6
 
 
-def test_the_smallest_tiles_are_one_and_the_sum_stays() -> None:
+def test_smallest_tiles_are_merged_and_sum_is_kept() -> None:
     tiles = [Tile(f"store {number}", number) for number in range(1, 40)]
     listed = largest_tiles(tiles, 8)
     assert [tile.amount for tile in listed[:7]] == [39, 38, 37, 36, 35, 34, 33]
@@ -90,7 +90,7 @@ def test_the_smallest_tiles_are_one_and_the_sum_stays() -> None:
     assert sum(tile.amount for tile in listed) == sum(range(1, 40))
 
 
-def test_number_of_rectangles_is_bounded() -> None:
+def test_treemap_number_of_rectangles_is_bounded() -> None:
     parts = [Tile(f"field {number}", 5) for number in range(100)]
     view = picture_view(treemap(*(Tile(f"store {n}", 500, parts) for n in range(100))))
     assert len(view.rects) <= MOST_GROUPS * MOST_PARTS
@@ -111,7 +111,7 @@ def test_treemap_without_bytes_has_note() -> None:
     assert (view.rects, view.description) == ([], "There is nothing to draw.")
 
 
-def test_estimates_are_marked() -> None:
+def test_treemap_estimates_are_marked() -> None:
     estimate = Treemap("Heap", Unit.BYTES, "store", "part", [Tile("agg", 2048)], exact=False)
     view = picture_view(estimate)
     assert view.description == "~2.0 KiB in 1 rectangle. Largest: agg: ~2.0 KiB, 100 % of all."
@@ -125,7 +125,7 @@ def strip(*amounts: int | None) -> HeatStrip:
     return HeatStrip("Partitions", "partition", [("rows", Unit.COUNT)], cells)
 
 
-def test_shades_follow_the_largest_cell() -> None:
+def test_heat_strip_shades_are_relative_to_largest_cell() -> None:
     view = picture_view(strip(0, 1, 50, 100, None))
     assert [cell.shade for cell in view.lines[0].cells] == [0, 1, 3, 5, -1]
     assert view.description == "Rows: 151 in all, most in partition 3: 100."
@@ -142,7 +142,7 @@ def test_heat_strip_merges_partitions_and_keeps_sum() -> None:
     assert sum(row["rows"] for row in rows) == sum(range(1001))
 
 
-def test_an_unknown_number_makes_no_sum() -> None:
+def test_heat_strip_sum_with_unknown_number_is_unknown() -> None:
     view = picture_view(strip(None, *[1] * 500))
     rows = list(view.numbers.rows)
     assert rows[0]["rows"] is None
@@ -152,7 +152,7 @@ def test_an_unknown_number_makes_no_sum() -> None:
 # --- histogram -------------------------------------------------------------------------------
 
 
-def test_the_clock_is_in_the_histogram() -> None:
+def test_histogram_marks_the_clock() -> None:
     view = picture_view(histogram((5000, 2), (7000, 6), now=4500))
     assert [bar.height for bar in view.bars] == pytest.approx([140 / 3, 140], abs=0.01)
     assert view.clock == 12.5  # half of the first of four bars
@@ -163,7 +163,7 @@ def test_the_clock_is_in_the_histogram() -> None:
     assert next(row["from"] for row in view.numbers.rows) == "expired"
 
 
-def test_a_far_clock_is_at_the_edge() -> None:
+def test_histogram_clock_outside_range_is_at_the_edge() -> None:
     assert picture_view(histogram((900_000, 2), now=5)).clock == 0
     assert picture_view(histogram((5000, 2), now=900_000)).clock == 100
     assert picture_view(histogram((5000, 2), now=None)).clock is None
@@ -173,7 +173,7 @@ def test_a_far_clock_is_at_the_edge() -> None:
     st.lists(st.tuples(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(1, 99)), max_size=200),
     st.none() | st.integers(-(1 << 63), (1 << 63) - 1),
 )
-def test_bars_are_bounded_and_all_rows_are_in_one(
+def test_histogram_bars_are_bounded_and_contain_all_rows(
     bars: list[tuple[int, int]], now: int | None
 ) -> None:
     view = picture_view(histogram(*bars, now=now))
@@ -193,7 +193,7 @@ def test_outlier_does_not_stretch_histogram() -> None:
     assert tips[-1].endswith(": 1 rows")
 
 
-def test_a_state_that_never_expires_has_no_bars() -> None:
+def test_histogram_without_expiry_has_no_bars() -> None:
     view = picture_view(histogram())
     assert view.bars == []
     assert view.description.endswith("Nothing expires later.")
@@ -202,7 +202,7 @@ def test_a_state_that_never_expires_has_no_bars() -> None:
 # --- line ------------------------------------------------------------------------------------
 
 
-def test_a_line_has_a_panel_over_time_and_one_over_batches() -> None:
+def test_line_chart_has_panels_over_time_and_batches() -> None:
     view = picture_view(line([100, None, 300], Mark(11, "SS201", "warning")))
     assert [panel.name for panel in view.panels] == ["over the time of batches", "over batches"]
     assert view.description == (
@@ -213,7 +213,7 @@ def test_a_line_has_a_panel_over_time_and_one_over_batches() -> None:
     assert [row["mark"] for row in view.numbers.rows] == [None, "1"]
 
 
-def test_without_clocks_there_is_one_panel() -> None:
+def test_line_chart_without_clocks_has_one_panel() -> None:
     picture = MarkedLine("Growth", Unit.BYTES, "row bytes", [1, 2], [None, None], [5, 6])
     assert [panel.name for panel in picture_view(picture).panels] == ["over batches"]
 
@@ -223,7 +223,7 @@ def test_empty_line_chart_has_note() -> None:
     assert (view.panels, view.marks, view.description) == ([], [], "No version can be restored.")
 
 
-def test_marks_and_points_are_bounded() -> None:
+def test_line_chart_marks_and_points_are_bounded() -> None:
     marks = [Mark(number, "finding", "warning") for number in range(40)]
     view = picture_view(line(list(range(5000)), *marks, Mark(50, "grave", "error")))
     assert len(view.marks) == MOST_MARKS
@@ -257,7 +257,7 @@ def test_pictures_have_name_text_and_table() -> None:
         assert view.table.rows
 
 
-def test_links_make_a_picture_a_group() -> None:
+def test_treemap_with_links_has_link_per_rectangle() -> None:
     view = picture_view(treemap(Tile("a", 5, link="/0/op/1"), Tile("b", 3)))
     assert view.links
     assert [rect.link for rect in view.rects] == ["/0/op/1", ""]

@@ -32,7 +32,7 @@ BARS = BarChart(
 )
 
 
-def test_a_table_has_the_columns_that_are_for_people() -> None:
+def test_page_table_omits_columns_not_for_people() -> None:
     view = table_view(table())
     assert [head.text for head in view.heads][-1] == "done"
     assert "not for people" not in {item.text for row in view.rows for item in row}
@@ -63,7 +63,7 @@ def test_line_chart_has_text_and_table() -> None:
     ]
 
 
-def test_lines_keep_the_newest_batches() -> None:
+def test_line_chart_table_keeps_newest_batches() -> None:
     batches = list(range(MOST_ROWS + 3))
     chart = LineChart("Rows", Unit.COUNT, batches, batches, [Series("rows", batches)])
     view = chart_view(chart)
@@ -71,14 +71,14 @@ def test_lines_keep_the_newest_batches() -> None:
     assert view.table.more == f"This page shows only the newest {MOST_ROWS} batches."
 
 
-def test_bars_are_parts_of_the_longest() -> None:
+def test_bar_widths_are_relative_to_longest_bar() -> None:
     old, new = bars_view(BARS).bars
     assert [(rect.part, rect.x, rect.width) for rect in old.rects] == [(0, 0, 75), (1, 75, 25)]
     assert [(rect.part, rect.x, rect.width) for rect in new.rects] == [(1, 0, 2.5)]
     assert [cell.number for cell in old.cells] == [30, 10]
 
 
-def test_a_bar_of_little_is_seen_and_none_is_too_long() -> None:
+def test_small_bars_are_visible_and_bars_fit_width() -> None:
     parts = BarChart("a", Unit.BYTES, "b", ("c", "d"), [Bar("x", (10**9, 1)), Bar("y", (1, 0))])
     long, short = bars_view(parts).bars
     assert sum(rect.width for rect in long.rects) <= 100
@@ -92,7 +92,7 @@ def test_consecutive_line_charts_share_one_view() -> None:
     assert kinds == ["lines", "bars", "table", "text"]
 
 
-def test_a_line_may_go_over_something_else_than_batches() -> None:
+def test_line_chart_axis_can_be_other_than_batches() -> None:
     audits = range(1, MOST_ROWS + 2)
     chart = LineChart(
         *("Rows", Unit.COUNT, audits, audits, [Series("rows", audits)]),
