@@ -51,7 +51,7 @@ def test_the_stores_of_a_join_go_by_the_join_key() -> None:
 @pytest.mark.parametrize("store_number", range(4))
 def test_without_a_schema_whole_keys_count(store_number: int) -> None:
     task, _ = split_task(first_task("join_time_key"), 2)
-    store = replace(task.stores[store_number], key_schema=None)
-    result = range_filter(replace(task, stores=(store,)), store)
+    bare = replace(task, stores=tuple(replace(item, key_schema=None) for item in task.stores))
+    result = range_filter(bare, bare.stores[store_number])
     assert result is not None
     assert result.masks.tolist() == []
