@@ -109,18 +109,18 @@ def test_close_does_not_wait_for_a_silent_storage(makers: MakerThreads) -> None:
 
 
 def test_one_thread_makes_several_sources_in_turns(makers: MakerThreads) -> None:
-    counts = [3, 0, 20]
-    result: list[list[int]] = [[] for _ in counts]
-    sources = make_rounds_ahead([makers.record(range(count)) for count in counts])
-    unfinished = list(range(len(sources)))
+    ranges = [range(3), range(0), range(20)]
+    result: list[list[int]] = [[], [], []]
+    sources = make_rounds_ahead([makers.record(numbers) for numbers in ranges])
+    unfinished = [0, 1, 2]
     while unfinished:
         for number in [*unfinished]:
             try:
                 result[number].append(next(sources[number]))
             except StopIteration:  # noqa: PERF203 - each ends once
                 unfinished.remove(number)
-    assert result == [list(range(count)) for count in counts]
-    assert makers.names == ["inspector-ahead"] * len(counts)
+    assert result == [[0, 1, 2], [], list(range(20))]
+    assert makers.names == ["inspector-ahead", "inspector-ahead", "inspector-ahead"]
     del sources
     assert makers.wait_for_end()
 

@@ -55,7 +55,7 @@ def key_of(family: Family, group: tuple[str, int]) -> Any:
 
 
 def spans(rows: list[bytes]) -> tuple[bytes, Any, Any]:
-    lengths = np.array([len(row) for row in rows], np.int64)
+    lengths = np.array(list(map(len, rows)), np.int64)
     return b"".join(rows), np.cumsum(lengths) - lengths, lengths
 
 
@@ -70,13 +70,12 @@ def test_a_name_finds_the_same_groups_in_every_kind_of_store(
     rows = [encode.row(schema, key_of(family, group)) for group in members]
     group_row = encode.row(GROUP, named)
     data, offsets, lengths = grouping_keys(*spans(rows), schema, grouping)
-    cut = [
-        data[start : start + size]
-        for start, size in zip(offsets.tolist(), lengths.tolist(), strict=True)
-    ]
-    assert cut == [encode.row(GROUP, group) for group in members]
+    ranges = zip(offsets.tolist(), lengths.tolist(), strict=True)
+    keys = [data[start : start + size] for start, size in ranges]
+    assert keys == [encode.row(GROUP, group) for group in members]
     user, day = named
     expected = [group == named for group in members]
+    records = block([(row, b"") for row in rows])
     for names in (
         (f"user={user}", f"day={day}"),
         (f'{{"user": "{user}", "day": {day}}}',),
@@ -85,17 +84,15 @@ def test_a_name_finds_the_same_groups_in_every_kind_of_store(
     ):
         for whole_groups in (False, True):
             bound = KeyFilter(names).bind(schema, None, grouping, whole_groups=whole_groups)
-            assert bound.mask(block([(row, b"") for row in rows])).tolist() == expected
+            assert bound.mask(records).tolist() == expected
     bound = KeyFilter(where=(f"day={day}",)).bind(schema, None, grouping, whole_groups=True)
-    assert bound.mask(block([(row, b"") for row in rows])).tolist() == [
-        g[1] == day for g in members
-    ]
+    assert bound.mask(records).tolist() == [member_day == day for _, member_day in members]
 
 
 def test_the_index_of_a_map_has_the_grouping_key_in_its_element() -> None:
     schema = struct(expirationMs=LONG, elementKey=ENTRY)
-    for variable in (Family.MAP, None):
-        assert grouping_key_of(Family.TTL_INDEX, variable, schema) == GroupingKey((1, 0), 2)
+    assert grouping_key_of(Family.TTL_INDEX, Family.MAP, schema) == GroupingKey((1, 0), 2)
+    assert grouping_key_of(Family.TTL_INDEX, None, schema) == GroupingKey((1, 0), 2)
     # A query may be grouped by columns of these names.
     assert grouping_key_of(Family.TTL_INDEX, Family.VALUE, schema) == GroupingKey((1,), 2)
 
