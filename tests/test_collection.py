@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from fnmatch import fnmatch
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,12 @@ def files_of_tests() -> set[str]:
 
 
 def test_every_test_file_has_tests(tests_found: Counter[tuple[str, bool]]) -> None:
-    counter: Counter[str] = Counter()
-    for (file, _), number in tests_found.items():
-        counter[file] += number
-    if set(counter) != files_of_tests():  # as where this file is run alone
+    files, number = {file for file, _ in tests_found}, sum(tests_found.values())
+    if files != files_of_tests():  # as where this file is run alone
         counter = collected("-m", "full or not full or browser")
-    assert set(counter) == files_of_tests()
-    assert sum(counter.values()) > FEWEST
+        files, number = set(counter), sum(counter.values())
+    assert files == files_of_tests()
+    assert number > FEWEST
 
 
 def test_tests_named_in_ci_exist() -> None:
@@ -83,14 +83,20 @@ def test_no_test_folder_has_ignored_name(request: pytest.FixtureRequest) -> None
 # --- what a plain run leaves out -------------------------------------------------------------
 
 
-def test_rules_of_plain_run_match_tests() -> None:
-    for name in (*conftest.FULL, *conftest.SMOKE):
-        file, _, test = name.partition("::")
-        assert f"def {test}" in (ROOT / "tests" / file).read_text("utf-8"), name
-    for name in (name for names in conftest.IN_ONE_PROCESS.values() for name in names):
-        assert (ROOT / "tests" / name).exists(), name
-    for name in conftest.LONGEST:
-        assert name in conftest.IN_ONE_PROCESS or (ROOT / name).is_file(), name
+@pytest.mark.parametrize("name", [*conftest.FULL, *conftest.SMOKE])
+def test_full_and_smoke_tests_exist(name: str) -> None:
+    file, _, test = name.partition("::")
+    assert f"def {test}" in (ROOT / "tests" / file).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", [*chain(*conftest.IN_ONE_PROCESS.values())])
+def test_files_in_one_process_exist(name: str) -> None:
+    assert (ROOT / "tests" / name).exists()
+
+
+@pytest.mark.parametrize("name", conftest.LONGEST)
+def test_longest_files_exist(name: str) -> None:
+    assert name in conftest.IN_ONE_PROCESS or (ROOT / name).is_file()
 
 
 def test_plain_run_has_fixtures_of_oldest_and_newest_spark() -> None:

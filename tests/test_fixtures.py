@@ -2,24 +2,27 @@
 
 import gzip
 import json
-import math
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from compare_with_spark import checkpoint_of, compare, options_of
 
 from inspector import api
 from inspector.model import Certainty
 from tests.cases import hdfs_cases
+from tests.cli.support import row_where, rows_where, values
 from tests.profiles import sampled
 
 CASES = [case for case in hdfs_cases() if (case / "manifest.json").is_file()]
 MOST_BYTES = 10 << 20
+PLACE = ("op", "store", "part", "ver")
+"""Fields of a recorded row that name a version of a store of a partition."""
 
 NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
 
@@ -64,21 +67,18 @@ def test_fixture_metadata_is_complete(case: Path) -> None:
 
 @case_of_spark
 def test_fixture_has_checkpoint_and_recorded_rows(case: Path) -> None:
-    for folder in ("offsets", "commits", "state"):
-        assert any((case / "checkpoint" / folder).iterdir())
-    lines = truth_of(case)
+    assert list((case / "checkpoint/offsets").iterdir()) != []
+    assert list((case / "checkpoint/commits").iterdir()) != []
+    assert list((case / "checkpoint/state").iterdir()) != []
+    lines, recorded = truth_of(case), counts_of(case)
     assert {"op", "store", "part", "ver", "k", "v", "kx", "vx"} == set().union(*lines)
-    rows: dict[tuple[Any, ...], int] = defaultdict(int)
-    for line in lines:
-        rows[line["op"], line["store"], line["part"], line["ver"]] += 1
-    result = {(e["op"], e["store"], e["part"], e["ver"]): e["rows"] for e in counts_of(case)}
-    assert dict(rows) == {location: count for location, count in result.items() if count}
+    counts = zip(values(recorded, *PLACE), values(recorded, "rows"), strict=True)
+    assert Counter(values(lines, *PLACE)) == Counter(dict(counts))
     manifest = json.loads((case / "manifest.json").read_text("utf-8"))
-    newest = manifest["committed_batch"] + 1
-    assert newest in {version for *_, version in result}
-    group_state = manifest["timeout"] is not None
-    for name in ("calls.jsonl", "expected_leftovers.json"):
-        assert (case / name).is_file() == group_state
+    assert manifest["committed_batch"] + 1 in values(recorded, "ver")
+    is_group_state = manifest["timeout"] is not None
+    assert (case / "calls.jsonl").is_file() == is_group_state
+    assert (case / "expected_leftovers.json").is_file() == is_group_state
 
 
 def test_fixtures_stay_small() -> None:
@@ -93,7 +93,7 @@ def test_fixtures_stay_small() -> None:
 def test_recorded_rows_equal_decoded_rows(case: Path) -> None:
     verdict = compare(case)
     assert verdict.faults == []
-    assert verdict.versions == len({entry["ver"] for entry in counts_of(case)})
+    assert verdict.versions == len(set(values(counts_of(case), "ver")))
     assert verdict.rows == len(truth_of(case))
 
 
@@ -104,12 +104,11 @@ def test_leftovers_equal_keys_left_by_query(case: Path) -> None:
         assert bool(rows) == (case.name in ("agg_complete", "trouble_complete_mode"))
         return
     expected = _expected_leftovers(case)
-    for row in rows:
-        if row["certainty"] == "proven":
-            result = expected[_key_of(row)]
-            assert row["class"] == result["class"]
-            assert row["clock_ms"] == result["timeout_ms"]
-            assert row["expired_batch"] >= result["first_expired_batch"]
+    for row in rows_where(rows, certainty="proven"):
+        result = expected[_key_of(row)]
+        assert row["class"] == result["class"]
+        assert row["clock_ms"] == result["timeout_ms"]
+        assert row["expired_batch"] >= result["first_expired_batch"]
     named = {_key_of(row) for row in rows if row["expired_batch"] is not None}
     assert named <= set(expected)
     if "snapshots_cleaned" not in case.name:
@@ -158,10 +157,10 @@ def test_complete_mode_keeps_windows_below_watermark() -> None:
         if line["ver"] == 8 and _millis(line["k"]["window"]["end"]) <= watermark
     }
     rows = list(api.leftovers(str(case / "checkpoint")).primary.rows)
-    assert {row["key_hex"] for row in rows} == expected
+    assert set(values(rows, "key_hex")) == expected
     assert len(rows) == len(expected) > 0
-    assert {row["class"] for row in rows} == {"past_watermark"}
-    assert all(row["threshold_ms"] <= watermark for row in rows)
+    assert set(values(rows, "class")) == {"past_watermark"}
+    assert max(values(rows, "threshold_ms")) <= watermark
 
 
 def _millis(text: str) -> int:
@@ -173,51 +172,50 @@ def _millis(text: str) -> int:
 @pytest.mark.parametrize("by", sampled(("store", "partition"), 2))
 def test_sizes_equal_recorded_bytes(case: Path, by: str) -> None:
     lines, recorded = truth_of(case), counts_of(case)
-    places = {(entry["op"], entry["store"], entry["part"]) for entry in recorded}
+    names = PLACE[:3] if by == "partition" else PLACE[:2]
+    stores = set(values(recorded, *PLACE[:3]))
     compared = 0
-    # What is measured of one version is measured of any: the newest, and each third before it.
-    for version in sorted({entry["ver"] for entry in recorded})[::-3]:
-        result = [entry for entry in recorded if entry["ver"] == version]
-        if by == "store" and len(result) < len(places):
-            continue  # Spark can restore this version in some partitions alone.
-        names = ("op", "store", "part")[: 3 if by == "partition" else 2]
-        expected: dict[tuple[Any, ...], list[tuple[int, int]]] = {
-            tuple(entry[name] for name in names): [] for entry in result
-        }
-        for line in lines:
-            if line["ver"] == version:
-                sizes = len(line["kx"]) // 2, len(line["vx"]) // 2
-                expected[tuple(line[name] for name in names)].append(sizes)
+    # Each version is measured in the same way: the newest, and each third before it are enough.
+    for version in sorted(set(values(recorded, "ver")))[::-3]:
+        restorable = rows_where(recorded, ver=version)
+        if by == "store" and len(restorable) < len(stores):
+            continue  # Spark can restore this version only in some partitions.
+        rows = rows_where(lines, ver=version)
         report = api.sizes(str(checkpoint_of(case)), api.Options(state_version=version), by=by)
-        got = {tuple(row[f"{OURS[name]}"] for name in names): row for row in report.primary.rows}
-        for location, pairs in expected.items():
-            assert _told(got[location]) == _counted(pairs)
+        for group in set(values(restorable, *names)):
+            pairs = values(rows_where(rows, **dict(zip(names, group, strict=True))), "kx", "vx")
+            columns = dict(zip(map(OURS.__getitem__, names), group, strict=True))
+            assert _reported(row_where(report.primary.rows, **columns)) == _measured(pairs)
             compared += 1
     assert compared >= 1
 
 
 OURS = {"op": "operator_id", "store": "store_name", "part": "partition_id"}
 SIZED = ("key_bytes", "value_bytes", "row_bytes")
-SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+QUANTILES = ("p50", "p90", "p99", "max")
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, int | None]:
-    names = [f"{subject}_{q}" for subject in SIZED for q in (*SHARES, "max")]
+def _reported(row: Mapping[str, Any]) -> dict[str, int | None]:
+    names = [f"{size}_{quantile}" for size in SIZED for quantile in QUANTILES]
     return {name: row[name] for name in ("rows", *SIZED, *names)}
 
 
-def _counted(pairs: list[tuple[int, int]]) -> dict[str, int | None]:
-    columns = {
-        "key_bytes": [key for key, _ in pairs],
-        "value_bytes": [value for _, value in pairs],
-        "row_bytes": [key + value for key, value in pairs],
+def _measured(pairs: list[tuple[str, str]]) -> dict[str, int | None]:
+    """Return the sizes of rows whose keys and values are hexadecimal."""
+    keys = [len(key) // 2 for key, _ in pairs]
+    value_sizes = [len(value) // 2 for _, value in pairs]
+    sums = [len(key + value) // 2 for key, value in pairs]
+    return {
+        "rows": len(pairs),
+        **_summary("key_bytes", keys),
+        **_summary("value_bytes", value_sizes),
+        **_summary("row_bytes", sums),
     }
-    result: dict[str, int | None] = {"rows": len(pairs)}
-    for subject, sizes in columns.items():
-        sizes.sort()
-        result[subject] = sum(sizes)
-        result[f"{subject}_max"] = sizes[-1] if sizes else None
-        for name, share in SHARES.items():
-            rank = math.ceil(share * len(sizes))
-            result[f"{subject}_{name}"] = sizes[rank - 1] if sizes else None
-    return result
+
+
+def _summary(name: str, sizes: list[int]) -> dict[str, int | None]:
+    names = [f"{name}_{quantile}" for quantile in QUANTILES]
+    if not sizes:
+        return {name: 0} | dict.fromkeys(names)
+    quantiles = np.quantile(sizes, (0.5, 0.9, 0.99, 1), method="inverted_cdf").tolist()
+    return {name: sum(sizes)} | dict(zip(names, quantiles, strict=True))

@@ -17,13 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from inspector import analyses, api, docs
+from inspector import api, docs
 from inspector.render.cells import cell_text
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Unit
-from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, copy_of, flip, run
+from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, copy_of, flip, run, values
 from tests.fixture_folder import NEWEST
 from tests.profiles import crossed, sampled
+from tests.reports import columns as tuples
 
 CASES = (
     *("agg_update", "agg_v1", "dedup_no_watermark", "fmgws_event_ignore", "fmgws_processing_time"),
@@ -47,6 +48,12 @@ def check(document: Any) -> None:
     error = jsonschema.exceptions.best_match(validator().iter_errors(document))
     assert error is None, f"{error.json_path}: {error.message}"
 
+
+FLEET_COMMANDS = (
+    *("audit", "files", "info", "leftovers", "memory", "sharing", "sizes", "timeline", "top"),
+    "verify",
+)
+"""Commands that accept several checkpoints."""
 
 LIKE_A_NUMBER = re.compile(
     r"^[~<>]?-?[\d,.]+ ?(%|[KMGTP]i?B|B|m?s|min|h|d)?$|\d+ of \d+|\d+ to \d+"
@@ -117,33 +124,44 @@ def test_json_of_changes_fits_schema() -> None:
     check(json.loads("".join(api.render(report, "json"))))
 
 
-def test_json_of_unreadable_checkpoint_fits_schema(tmp_path: Path) -> None:
-    path = copy_of("fmgws_event_ignore", tmp_path)
+@pytest.fixture(scope="module")
+def unreadable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with a damaged delta and a missing one."""
+    path = copy_of("fmgws_event_ignore", tmp_path_factory.mktemp("unreadable"))
     flip(path / "state/0/1/3.delta", 40)
     (path / "state/0/0/5.delta").unlink()
-    for command in COMMANDS:
-        document = run(command, path, "-o", "json").json
-        check(document)
-        if command in ("audit", "verify"):
-            assert document["verdict"]["level"] == "unreadable"
+    return path
 
 
-def test_json_of_fleet_and_baseline_fits_schema(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_of_unreadable_checkpoint_fits_schema(command: str, unreadable: Path) -> None:
+    check(run(command, unreadable, "-o", "json").json)
+
+
+@pytest.mark.parametrize("command", ["audit", "verify"])
+def test_verdict_of_unreadable_checkpoint(command: str, unreadable: Path) -> None:
+    document = run(command, unreadable, "-o", "json").json
+    assert document["verdict"]["level"] == "unreadable"
+
+
+@pytest.mark.parametrize("command", FLEET_COMMANDS)
+def test_json_of_fleet_fits_schema(command: str, tmp_path: Path) -> None:
     paths = (checkpoint_of("fmgws_event_ignore"), tmp_path / "none", checkpoint_of("agg_update"))
-    several_values = [name for name in COMMANDS if analyses.load(name).many]
-    assert len(several_values) == 10
-    for command in several_values:
-        document = run(command, *paths, "-o", "json").json
-        assert len(document["fleet"]) == len(document["reports"]) == len(paths)
-        check(document)
-    old = tmp_path / "old.json"
-    run("audit", *paths, "-O", old)
-    again = run("audit", paths[0], checkpoint_of("agg_v1"), "--baseline", old, "-o", "json").json
-    check(again)
-    for spoil in (_drop("complete"), _set([{}], "fleet"), _set([{"error": {}}], "reports")):
-        spoilt = copy.deepcopy(again)
-        spoil(spoilt)
-        assert not validator().is_valid(spoilt)
+    document = run(command, *paths, "-o", "json").json
+    assert (len(document["fleet"]), len(document["reports"])) == (3, 3)
+    check(document)
+
+
+@pytest.fixture(scope="module")
+def baseline_document(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """JSON of an audit of two checkpoints, of which the baseline has only the first."""
+    old, first = tmp_path_factory.mktemp("baseline") / "old.json", checkpoint_of("agg_update")
+    run("audit", first, "-O", old)
+    return run("audit", first, checkpoint_of("agg_v1"), "--baseline", old, "-o", "json").json
+
+
+def test_json_of_fleet_with_baseline_fits_schema(baseline_document: Any) -> None:
+    check(baseline_document)
 
 
 def _drop(name: str) -> Callable[[dict[str, Any]], None]:
@@ -158,6 +176,19 @@ def _set(value: Any, *path: Any) -> Callable[[dict[str, Any]], None]:
         location[path[-1]] = value
 
     return change
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [_drop("complete"), _set([{}], "fleet"), _set([{"error": {}}], "reports")],
+    ids=["complete", "fleet", "reports"],
+)
+def test_report_schema_refuses_wrong_fleets(
+    baseline_document: Any, spoil: Callable[[dict[str, Any]], None]
+) -> None:
+    spoilt = copy.deepcopy(baseline_document)
+    spoil(spoilt)
+    assert not validator().is_valid(spoilt)
 
 
 @cache
@@ -218,25 +249,24 @@ def test_numbers_agree_across_formats(case: str, command: str, tmp_path: Path) -
     rows = rows_of(function(path))
     numbers = [c for c in columns if c.unit not in (Unit.TEXT, Unit.VALUE)]
     assert numbers
-    expected = [{c.name: row.get(c.name) for c in numbers} for row in rows]
-
-    def only_numbers(actual: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{c.name: row[c.name] for c in numbers} for row in actual]
-
+    names = [column.name for column in numbers]
     text = {form: "".join(api.render(function(path), form)) for form in OUTPUTS}
-    assert only_numbers(json.loads(text["json"])["rows"]) == expected
-    assert only_numbers([json.loads(line) for line in text["ndjson"].splitlines()]) == expected
-    of_csv = list(csv.DictReader(io.StringIO(text["csv"])))
-    assert [[_read(c, row[c.name]) for c in numbers] for row in of_csv] == [
-        [row[c.name] for c in numbers] for row in expected
-    ]
+    of_json = json.loads(text["json"])["rows"]
+    expected = tuples(of_json, *names)
+    assert expected == [tuple(map(row.get, names)) for row in rows]
+    assert [json.loads(line) for line in text["ndjson"].splitlines()] == of_json
+    of_csv = csv.DictReader(io.StringIO(text["csv"]))
+    assert [tuple(_read(c, row[c.name]) for c in numbers) for row in of_csv] == expected
     table = api.arrow_table(function(path))
     assert _of_arrow(table, numbers) == expected
     pq.write_table(table, tmp_path / "t.parquet")
     assert _of_arrow(pq.read_table(tmp_path / "t.parquet"), numbers) == expected
     result = [[cell_text(c, row.get(c.name)) for c in columns] for row in rows]
-    assert _of_text(text["table"], columns, result) == len(rows)
-    assert _of_markdown(text["markdown"], columns, result) == len(rows)
+    assert _of_text(text["table"], columns, len(rows)) == result
+    heads, lines = _of_markdown(text["markdown"], len(rows))
+    shown = [index for index, column in enumerate(columns) if column.head in heads]
+    assert [columns[index].head for index in shown] == heads
+    assert lines == [[cells[index] for index in shown] for cells in result]
 
 
 def _read(column: Column, cell: str) -> Any:
@@ -248,7 +278,7 @@ def _read(column: Column, cell: str) -> Any:
     return json.loads(cell)
 
 
-def _of_arrow(table: pa.Table, columns: list[Column]) -> list[dict[str, Any]]:
+def _of_arrow(table: pa.Table, columns: list[Column]) -> list[tuple[Any, ...]]:
     """The rows of an Arrow table, times in epoch ms."""
 
     def read(column: Column) -> list[Any]:
@@ -256,41 +286,31 @@ def _of_arrow(table: pa.Table, columns: list[Column]) -> list[dict[str, Any]]:
             return list(table[column.name].to_pylist())
         return list(table[column.name.removesuffix("_ms")].cast(pa.int64()).to_pylist())
 
-    names = [column.name for column in columns]
-    return [dict(zip(names, row, strict=True)) for row in zip(*map(read, columns), strict=True)]
+    return list(zip(*map(read, columns), strict=True))
 
 
-def _of_text(text: str, columns: list[Column], message: list[list[str]]) -> int:
-    """How many lines of the own table say what the rows say."""
-    if not message:
-        return 0
-    head = re.split(r" {2,}", _head(text, columns).strip())
-    assert len(head) == len(columns)
-    lines = text[text.index(_head(text, columns)) :].splitlines()[1 : 1 + len(message)]
-    return sum(
-        re.split(r" {2,}", line.strip()) == cells
-        for line, cells in zip(lines, message, strict=True)
-    )
-
-
-def _head(text: str, columns: list[Column]) -> str:
+def _of_text(text: str, columns: list[Column], count: int) -> list[list[str]]:
+    """Return the cells of the first rows of the primary table of a text report."""
+    if count == 0:
+        return []
     first = columns[0].head.upper().replace(" ", "_")
-    return next(line for line in text.splitlines() if line.split()[:1] == [first])
+    match = re.search(rf"^ *{first}\b.*\n", text, re.M)
+    assert match is not None
+    assert len(re.split(r" {2,}", match[0].strip())) == len(columns)
+    lines = text[match.end() :].splitlines()[:count]
+    return [re.split(r" {2,}", line.strip()) for line in lines]
 
 
-def _of_markdown(text: str, columns: list[Column], message: list[list[str]]) -> int:
-    """The same of Markdown, which leaves out columns that are for a wide terminal."""
-    if not message:
-        return 0
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
-    head = [cell.strip() for cell in lines[0].strip("| ").split(" | ")]
-    result = [i for i, column in enumerate(columns) if column.head in head]
-    assert len(result) == len(head)
-    actual = 0
-    for line, cells in zip(lines[1 : 1 + len(message)], message, strict=True):
-        plain = [cell.replace("\\", "") for cell in line.strip("| ").split(" | ")]
-        actual += plain == [cells[i] for i in result]
-    return actual
+def _of_markdown(text: str, count: int) -> tuple[list[str], list[list[str]]]:
+    """Return the heads and the cells of the first table of a Markdown report.
+
+    Markdown leaves out columns that are for a wide terminal.
+    """
+    if count == 0:
+        return [], []
+    lines = re.findall(r"^\| (.*) \|$", text.replace("\\", ""), re.M)
+    head, *cells = [re.split(r" +\| +", line.strip()) for line in lines[: count + 1]]
+    return head, cells
 
 
 @pytest.mark.parametrize("case", sampled(NUMBERS, 2, 1))
@@ -301,14 +321,15 @@ def test_audit_is_equal_in_every_format(case: str) -> None:
     ndjson = run("audit", path, "-o", "ndjson").ndjson
     of_csv = run("audit", path, "-o", "csv").csv
     assert [{"checkpoint": str(path)} | finding for finding in findings] == ndjson
-    assert [row["rows"] for row in of_csv] == [str(element["rows"] or "") for element in findings]
-    severities = [finding["severity"] for finding in findings]
-    counts = (verdict["errors"], verdict["warnings"], verdict["infos"])
-    assert counts == tuple(severities.count(word) for word in ("error", "warning", "info"))
-    sizes = document["tables"]["sizes"]
-    assert verdict["size"]["rows"] == document["summary"]["rows"] == sum(s["rows"] for s in sizes)
-    for form in ("table", "markdown"):
-        text = run("audit", path, "-o", form).out
-        assert [item["id"] for item in findings] == re.findall(r"^(?:\*\*)?(SS\d{3}) ", text, re.M)
+    assert values(of_csv, "rows") == [str(finding["rows"] or "") for finding in findings]
+    severities = values(findings, "severity")
+    assert verdict["errors"] == severities.count("error")
+    assert verdict["warnings"] == severities.count("warning")
+    assert verdict["infos"] == severities.count("info")
+    sizes = values(document["tables"]["sizes"], "rows")
+    assert verdict["size"]["rows"] == document["summary"]["rows"] == sum(sizes)
+    ids = values(findings, "id")
+    assert re.findall("^(SS...) ", run("audit", path, "-o", "table").out, re.M) == ids
+    assert re.findall(r"^\*\*(SS...) ", run("audit", path, "-o", "markdown").out, re.M) == ids
     memory = run("memory", path, "-o", "json").json["summary"]["heap_estimate_bytes"]
     assert verdict["size"]["heap_bytes"] == memory

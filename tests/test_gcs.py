@@ -13,7 +13,7 @@ import pytest
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
 from tests.fixture_folder import NEWEST
-from tests.test_object_stores import ANALYSES, once_but_the_root, told
+from tests.test_object_stores import ANALYSES, assert_only_root_is_read_twice, told
 
 BUCKET = "checkpoints"
 CASES = ("dedup_event_time", "join_left_outer", "snapshots_cleaned")
@@ -79,4 +79,4 @@ def test_reports_are_those_of_local_files_by_one_request_for_each(gcs: Account, 
         read = [request for request in gcs.asked if "alt=media" in request[1]]
         assert len(gcs.asked) == len(read) + 1
         paths = Counter(url.partition("?")[0].replace("%2F", "/") for _, url, *_ in read)
-        assert once_but_the_root(paths)
+        assert_only_root_is_read_twice(paths)
