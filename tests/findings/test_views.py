@@ -27,6 +27,7 @@ from inspector.merge.collect import collect
 from inspector.model import StoreId, TimeoutKind
 from inspector.operators.rule import StoreRule
 from tests import cases
+from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
 from tests.queries import EVENT, PROCESSING, clock
 from tests.store_views import batch_clocks, checkpoint_view
@@ -90,10 +91,10 @@ def test_join_sides_have_event_time_range_and_removals() -> None:
     view = view_of("join_left_outer")
     left, right = JoinSides(view.operators[0]).with_times
     assert (left.label, left.most_ms, left.keeps_passed_rows) == ("left", 20_000, False)
-    assert [(side.removals, side.early) for side in (left, right)] == [(99, 0), (81, 0)]
+    assert attributes((left, right), "removals", "early") == [(99, 0), (81, 0)]
     assert left.check is not None
     assert left.check.missing_rows == 0
-    assert [time.what for time in newest_times(view)] == ["event time"] * 2
+    assert attributes(newest_times(view), "what") == ["event time"] * 2
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_join_sides_have_event_time_range_and_removals() -> None:
     ],
 )
 def test_newest_time_is_named_by_its_meaning(case: str, subject: str) -> None:
-    assert [time.what for time in newest_times(view_of(case))] == [subject]
+    assert attributes(newest_times(view_of(case)), "what") == [subject]
 
 
 def test_rearmed_leftovers_have_first_expired_version() -> None:

@@ -10,6 +10,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.rule import parse_thresholds
 from inspector.operators.rule import StoreRule
+from tests.attributes import attributes
 from tests.store_views import checkpoint_view, store_view
 
 
@@ -62,4 +63,4 @@ def test_internal_index_of_spark_has_no_finding() -> None:
         dict.fromkeys(names, StoreRule()), [(name, 0, rewrites(6)) for name in names]
     )
     result = [finding for store in view.stores for finding in SameValues().findings(store)]
-    assert [finding.store_name for finding in result] == ["pages"]
+    assert attributes(result, "store_name") == ["pages"]

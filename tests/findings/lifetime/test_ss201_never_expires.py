@@ -18,6 +18,7 @@ from inspector.findings.rule import parse_thresholds
 from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
 from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType
+from tests.attributes import attributes
 from tests.cases import KEY_TIME, TIMER
 from tests.store_views import batch_clocks, store_view
 
@@ -154,7 +155,7 @@ def test_decreasing_number_of_new_keys_is_information(
 @pytest.mark.parametrize(("removed", "is_found"), [(2, True), (3, False)])
 def test_function_that_removes_few_keys_is_information(removed: int, *, is_found: bool) -> None:
     result = findings(NEVER, history=history(inserts=20, removed=removed))
-    assert [finding.severity for finding in result] == [INFO] * is_found
+    assert attributes(result, "severity") == [INFO] * is_found
 
 
 # --- null event times ------------------------------------------------------------------------
@@ -210,7 +211,7 @@ def test_keys_without_timeout_are_reported(
     calls: TimerCalls, options: dict[str, Any], expected: list[tuple[Severity, Certainty]]
 ) -> None:
     result = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **options)
-    assert [(finding.severity, finding.certainty) for finding in result] == expected
+    assert attributes(result, "severity", "certainty") == expected
     for finding in result:
         assert finding.cause.startswith("The function set no timeout for 9 keys in 7 versions, so")
         assert (finding.rows, finding.bytes) == (9, 90)
@@ -234,7 +235,7 @@ def test_data_calls_that_clear_timeouts_are_proven(
     calls: TimerCalls, options: dict[str, Any], severity: Severity | None
 ) -> None:
     result = findings(TIMEOUTS, calls=calls, operator_name="flatMapGroupsWithState", **options)
-    assert [(f.severity, f.certainty) for f in result] == (
+    assert attributes(result, "severity", "certainty") == (
         [] if severity is None else [(severity, PROVEN)]
     )
     for finding in result:

@@ -13,6 +13,7 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime.ss204_no_removals import NoRemovals
 from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
+from tests.attributes import attributes
 from tests.cases import KEY_TIME
 from tests.store_views import store_view
 
@@ -48,7 +49,7 @@ def test_growing_store_without_removals_is_reported(
     rule: StoreRule, options: dict[str, Any], *, is_found: bool
 ) -> None:
     result = findings(rule, **options)
-    assert [finding.kind.id for finding in result] == ["SS204"] * is_found
+    assert attributes(result, "kind.id") == ["SS204"] * is_found
     for finding in result:
         assert (finding.certainty, finding.severity) == (Certainty.INFERRED, Severity.WARNING)
         assert "rows more than 7 versions before, and none was removed (the condition is not" in (

@@ -18,6 +18,7 @@ from inspector.findings.rule import parse_thresholds
 from inspector.model import TimeoutKind
 from inspector.operators.rule import RowKind, StoreRule
 from inspector.sparktypes import TIMESTAMP, StructField, StructType
+from tests.attributes import attributes
 from tests.cases import KEY_TIME, TIMER
 from tests.store_views import batch_clocks, store_view
 
@@ -57,7 +58,7 @@ def timeouts(rows: dict[int, int], **options: Any) -> list[Finding]:
 )
 def test_event_time_far_in_future(days: int, severity: Severity | None) -> None:
     result = findings(ROWS, expiring({0: 10, days * 24: 2}))
-    assert [finding.severity for finding in result] == ([] if severity is None else [severity])
+    assert attributes(result, "severity") == ([] if severity is None else [severity])
     if result:
         assert (result[0].rows, result[0].bytes) == (2, 16)
         assert result[0].cause.startswith("2 rows cannot expire for ")
@@ -165,7 +166,7 @@ def test_keys_removed_by_function_are_not_counted_as_timed_out(
 )
 def test_timeouts_far_later_than_others_are_counted(ends: dict[int, int], rows: int) -> None:
     result = timeouts({hours: count for hours, count in ends.items() if count}, removed=1)
-    assert [finding.rows for finding in result] == ([] if rows is None else [rows])
+    assert attributes(result, "rows") == ([] if rows is None else [rows])
     if result:
         assert result[0].cause == (
             "2 of 12 timeouts end after 33 d at the earliest, and the others within 3 h: the gap "

@@ -13,6 +13,7 @@ from inspector.findings.rule import parse_thresholds
 from inspector.findings.watermark.ss207_no_watermark import NoWatermark
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import StoreRule
+from tests.attributes import attributes
 from tests.cases import KEY_TIME, TIMER
 from tests.store_views import batch_clocks, store_view
 
@@ -76,7 +77,7 @@ def test_lost_log_entry_makes_finding_undecided() -> None:
         vars(view.whole.checkpoint.logs)["clocks"] = facts
         vars(view.whole).pop("clock", None)
         result = list(NoWatermark().findings(view))
-        assert [f.certainty for f in result] == [Certainty.UNDECIDED] * expected
+        assert attributes(result, "certainty") == [Certainty.UNDECIDED] * expected
         for finding in result:
             assert finding.severity is Severity.INFO
             assert finding.evidence.endswith(

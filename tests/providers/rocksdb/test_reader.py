@@ -26,6 +26,7 @@ from inspector.providers.rocksdb import reader as reading
 from inspector.providers.rocksdb.reader import RocksDbReader
 from inspector.providers.task_files import TaskFiles, Turns
 from tests import encode
+from tests.attributes import attributes
 from tests.cases import (
     facts_of_type,
     observed,
@@ -236,7 +237,7 @@ def test_rocksdb_reader_writes_nothing(tmp_path: Path, sessions: Path) -> None:
     before = sums()
     observed_in(sessions, fit=True)
     assert sums() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+    assert attributes(tmp_path.iterdir(), "name") == ["c"]
 
 
 def test_second_read_continues_from_known_lists() -> None:

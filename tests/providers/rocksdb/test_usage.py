@@ -14,6 +14,7 @@ from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.content import Contents, SharedFiles
 from inspector.providers.rocksdb.snapshot import list_shared_files
+from tests.attributes import attributes
 from tests.decode.sst.tables import case
 
 TABLES = case("levels").tables
@@ -54,21 +55,19 @@ def test_snapshot_files_and_new_files(folder: Path) -> None:
     write_snapshot(folder, "10.zip", [ONE, TWO], rows=1500)
     write_snapshot(folder, "11.zip", [ONE, TWO])
     result = shared(folder)
-    assert [value.file.version for value in result.snapshots] == [3, 10, 11]
-    assert [value.tables for value in result.snapshots] == [1, 2, 2]
-    assert [member.new_tables for member in result.snapshots] == [None, 1, 0]
-    sizes = [(folder / name).stat().st_size for name in ("10.zip", "11.zip")]
-    news = [len(TABLES[TWO]) + sizes[0], sizes[1]]
-    assert [entry.new_bytes for entry in result.snapshots] == [None, *news]
-    assert [element.rows for element in result.snapshots] == [1500, 1500, None]
-    pair = len(TABLES[ONE]) + len(TABLES[TWO])
-    assert [item.table_bytes for item in result.snapshots] == [len(TABLES[ONE]), pair, pair]
+    first, second = len(TABLES[ONE]), len(TABLES[TWO])
+    zip_10, zip_11 = (folder / "10.zip").stat().st_size, (folder / "11.zip").stat().st_size
+    names = ("file.version", "tables", "new_tables", "rows", "table_bytes", "new_bytes")
+    assert attributes(result.snapshots, *names) == [
+        (3, 1, None, 1500, first, None),
+        (10, 2, 1, 1500, first + second, second + zip_10),
+        (11, 2, 0, None, first + second, zip_11),
+    ]
     assert result.problems == ()
     properties = case("levels").properties
-    assert [snapshot.contents.entries for snapshot in result.snapshots if snapshot.contents] == [
-        int(properties[ONE]["entries"]),
-        *[int(properties[ONE]["entries"]) + int(properties[TWO]["entries"])] * 2,
-    ]
+    entries = int(properties[ONE]["entries"])
+    both = entries + int(properties[TWO]["entries"])
+    assert attributes(result.snapshots, "contents.entries") == [entries, both, both]
 
 
 def test_table_contents_equal_rocksdb_properties(folder: Path) -> None:
@@ -96,7 +95,7 @@ def test_orphans_are_unknown_if_a_snapshot_is_unreadable(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [ONE])
     (folder / "2.zip").write_bytes(b"no zip")
     result = shared(folder)
-    assert [snapshot.file.version for snapshot in result.snapshots] == [1]
+    assert attributes(result.snapshots, "file.version") == [1]
     assert result.orphans is None
     ((file, error),) = result.problems
     assert file.version == 2
@@ -108,7 +107,7 @@ def test_missing_tables_and_tables_of_wrong_size_are_counted(folder: Path) -> No
     (folder / "SSTs" / ONE).unlink()
     (folder / "SSTs" / TWO).write_bytes(TABLES[TWO][:-1])
     result = shared(folder)
-    assert [(snapshot.missing, snapshot.contents) for snapshot in result.snapshots] == [(2, None)]
+    assert attributes(result.snapshots, "missing", "contents") == [(2, None)]
     assert result.snapshots[0].table_bytes == sum(map(len, TABLES.values()))
     ((file, _),) = result.problems
     assert file.path.endswith(TWO)

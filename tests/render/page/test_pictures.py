@@ -29,7 +29,9 @@ from inspector.render.page.pictures import (
     squarify,
 )
 from inspector.render.tabular import Unit
+from tests.attributes import attributes
 from tests.render.samples import report
+from tests.reports import column
 
 ROOM = Rect(0, 0, 1000, 320)
 HOSTILE = "<script>window.ran=1</script>\x1b[31m\u202eevil\"'>"
@@ -85,7 +87,7 @@ def test_treemap_rectangles_do_not_overlap() -> None:
 def test_smallest_tiles_are_merged_and_sum_is_kept() -> None:
     tiles = [Tile(f"store {number}", number) for number in range(1, 40)]
     listed = largest_tiles(tiles, 8)
-    assert [tile.amount for tile in listed[:7]] == [39, 38, 37, 36, 35, 34, 33]
+    assert attributes(listed[:7], "amount") == [39, 38, 37, 36, 35, 34, 33]
     assert listed[7].label == "32 others"
     assert sum(tile.amount for tile in listed) == sum(range(1, 40))
 
@@ -101,7 +103,7 @@ def test_treemap_number_of_rectangles_is_bounded() -> None:
 def test_treemap_has_text_alternative() -> None:
     view = picture_view(treemap(Tile("agg", 300, [Tile("key.a", 100), Tile("value.b", 200)])))
     assert view.description == "300 B in 2 rectangles. Largest: agg, value.b: 200 B, 67 % of all."
-    assert [rect.name for rect in view.rects] == ["value.b", "key.a"]
+    assert attributes(view.rects, "name") == ["value.b", "key.a"]
     assert view.legend == []
     assert not view.links
 
@@ -127,7 +129,7 @@ def strip(*amounts: int | None) -> HeatStrip:
 
 def test_heat_strip_shades_are_relative_to_largest_cell() -> None:
     view = picture_view(strip(0, 1, 50, 100, None))
-    assert [cell.shade for cell in view.lines[0].cells] == [0, 1, 3, 5, -1]
+    assert attributes(view.lines[0].cells, "shade") == [0, 1, 3, 5, -1]
     assert view.description == "Rows: 151 in all, most in partition 3: 100."
     assert view.lines[0].cells[4].tip == "partition 4: not known rows"
 
@@ -154,7 +156,7 @@ def test_heat_strip_sum_with_unknown_number_is_unknown() -> None:
 
 def test_histogram_marks_the_clock() -> None:
     view = picture_view(histogram((5000, 2), (7000, 6), now=4500))
-    assert [bar.height for bar in view.bars] == pytest.approx([140 / 3, 140], abs=0.01)
+    assert attributes(view.bars, "height") == pytest.approx([140 / 3, 140], abs=0.01)
     assert view.clock == 12.5  # half of the first of four bars
     assert view.description == (
         "Watermark: 1970-01-01 00:00:04.500. Expired: 3 rows. "
@@ -204,18 +206,18 @@ def test_histogram_without_expiry_has_no_bars() -> None:
 
 def test_line_chart_has_panels_over_time_and_batches() -> None:
     view = picture_view(line([100, None, 300], Mark(11, "SS201", "warning")))
-    assert [panel.name for panel in view.panels] == ["over the time of batches", "over batches"]
+    assert attributes(view.panels, "name") == ["over the time of batches", "over batches"]
     assert view.description == (
         "Row bytes: 100 B after batch 10, 300 B after batch 12. Findings on the line: 1."
     )
     (mark,) = view.panels[0].marks
     assert (mark.x, mark.number) == (100, 1)  # batch 11 is not known: the next one is marked
-    assert [row["mark"] for row in view.numbers.rows] == [None, "1"]
+    assert column(view.numbers.rows, "mark") == [None, "1"]
 
 
 def test_line_chart_without_clocks_has_one_panel() -> None:
     picture = MarkedLine("Growth", Unit.BYTES, "row bytes", [1, 2], [None, None], [5, 6])
-    assert [panel.name for panel in picture_view(picture).panels] == ["over batches"]
+    assert attributes(picture_view(picture).panels, "name") == ["over batches"]
 
 
 def test_empty_line_chart_has_note() -> None:
@@ -227,7 +229,7 @@ def test_line_chart_marks_and_points_are_bounded() -> None:
     marks = [Mark(number, "finding", "warning") for number in range(40)]
     view = picture_view(line(list(range(5000)), *marks, Mark(50, "grave", "error")))
     assert len(view.marks) == MOST_MARKS
-    assert "grave" in [mark.label for mark in view.marks]
+    assert "grave" in attributes(view.marks, "label")
     assert view.remark == "29 findings"
     assert all(len(panel.points.split()) <= 240 for panel in view.panels)
 
@@ -260,4 +262,4 @@ def test_pictures_have_name_text_and_table() -> None:
 def test_treemap_with_links_has_link_per_rectangle() -> None:
     view = picture_view(treemap(Tile("a", 5, link="/0/op/1"), Tile("b", 3)))
     assert view.links
-    assert [rect.link for rect in view.rects] == ["/0/op/1", ""]
+    assert attributes(view.rects, "link") == ["/0/op/1", ""]
