@@ -1,4 +1,4 @@
-"""An audit against an earlier one."""
+"""Comparison of an audit with an earlier audit."""
 
 from __future__ import annotations
 

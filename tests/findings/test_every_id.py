@@ -1,4 +1,4 @@
-"""Every finding is made of a checkpoint, and silenced by a threshold."""
+"""Every finding is reported for a damaged checkpoint and suppressed by a threshold."""
 
 from __future__ import annotations
 

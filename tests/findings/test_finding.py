@@ -1,4 +1,4 @@
-"""What a finding is."""
+"""Severities and default values of findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics: their values from a verdict, and the texts that they are given and shown as."""
+"""Metrics: values from a verdict, parsing and formatting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about problems: what a finding says of files that a restart does without."""
+"""Rules about problems, and findings about files that a restart does not need."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def restart(*, spared: bool = True, back: int | None = None, base: int = 4) -> A
 
 @pytest.fixture(autouse=True)
 def _plain_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A view takes these restarts as they are."""
+    """Let views use these restarts unchanged."""
     path = "inspector.findings.views.judged_version.replace"
     monkeypatch.setattr(path, lambda value, **_: value)
 

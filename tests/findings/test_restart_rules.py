@@ -1,4 +1,4 @@
-"""The rules of restarts: each release has one for everything that is compared, with its source."""
+"""Restart rules: each release has one rule with its source for every compared setting."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inspector.findings.restart_rules import (
 )
 from tests.attributes import attributes
 
-MOST_WORDS = 60  # of what Spark does and what to do
+MOST_WORDS = 60  # words of the description and the next step of a rule
 
 
 def test_restart_rule_ids_are_unique_and_distinct_from_audit_ids() -> None:

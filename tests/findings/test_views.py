@@ -1,4 +1,4 @@
-"""Views of real checkpoints, and of parts that no single rule has."""
+"""Views of real checkpoints, and of facts that several rules share."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_watermark_is_in_doubt_if_log_entry_is_lost(tmp_path: Path) -> None:
     assert doubt_of(newest) == (None, True)
     for batch in range(newest - 1):
         (root / "offsets" / str(batch)).unlink()
-    # If all entries before are gone too, Spark has removed them.
+    # If all earlier entries are missing too, Spark has removed them.
     assert doubt_of(newest) == (None, False)
 
 

@@ -1,4 +1,4 @@
-"""Which files make a version, against the definition tried out on every version."""
+"""Files that restore a version, compared with a direct evaluation of the definition."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def files_of(deltas: set[int], snapshots: set[int]) -> StoreFiles:
 
 
 def bases(deltas: set[int], snapshots: set[int], version: int) -> list[int]:
-    """Every version from which this one can be made."""
+    """Return the versions from which a version can be restored: 0 and those of snapshots."""
     starts = {0, *(snapshot for snapshot in snapshots if snapshot <= version)}
     return [start for start in starts if all(v in deltas for v in range(start + 1, version + 1))]
 

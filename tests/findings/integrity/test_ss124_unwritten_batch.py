@@ -24,7 +24,10 @@ LATER_MS = 1_000
 
 
 def planned(tmp_path: Path) -> tuple[Path, int, int]:
-    """A checkpoint with one more planned batch; when it was planned, and the usual gap, in ms."""
+    """Return a checkpoint with a further planned batch that has not run.
+
+    Returned with it are the time of the plan and the usual gap between batches, in milliseconds.
+    """
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_update/checkpoint", root)
     entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))

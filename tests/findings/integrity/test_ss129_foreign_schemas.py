@@ -12,12 +12,12 @@ from tests.reports import damage_ids, findings_with_id
 
 
 def kinds(root: Path) -> set[str]:
-    """Ids of the findings about files and restarts."""
+    """Return the ids of the findings about files and restarts."""
     return damage_ids(api.audit(str(root)))
 
 
 def ill(tmp_path: Path) -> Path:
-    """A copy that was made by hand, next to its original."""
+    """Return a copy that was made by hand, next to its original."""
     root = ILL["SS129"].copy(tmp_path)
     ILL["SS129"].damage(root)
     return root

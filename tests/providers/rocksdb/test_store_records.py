@@ -1,4 +1,4 @@
-"""Entries of a changelog to the records of one store."""
+"""Entries of a changelog are decoded to the records of one store."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Record = tuple[bytes, bytes | None]
 
 
 def blocks(entries: list[Entry], encoding: Encoding, version: int = 2) -> list[RecordBlock]:
-    """The blocks of a changelog, which comes in small pieces."""
+    """Return the record blocks of a changelog that is read in pieces of 50 bytes."""
     data = changelog(entries, version)
     _, actual = read_changelog(data[i : i + 50] for i in range(0, len(data), 50))
     lists = ListLengths()

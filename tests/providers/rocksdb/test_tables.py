@@ -1,4 +1,4 @@
-"""The entries of a snapshot: those that RocksDB itself reads of the same tables."""
+"""Entries of a snapshot, compared with the entries that RocksDB reads from the same tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES = [c for c in rocksdb_cases("4.3.0") if c.name.endswith(("_v3", "_v4", "_z
 
 
 def entries(folder: Path, version: int) -> list[tuple[str, str]]:
-    """Keys and values of a snapshot in hex, in order."""
+    """Return the keys and values of a snapshot as hex, in order."""
     storage = TaskFiles(Storage(str(folder)))
     path = folder / f"{version}.zip"
     file = StoreFile(

@@ -24,7 +24,7 @@ ONE, TWO, THREE = sorted(TABLES)
 def write_snapshot(
     folder: Path, name: str, tables: Sequence[str], *, rows: int = -1, internal: int = 0
 ) -> None:
-    """A snapshot of tables, each with its true size."""
+    """Write a snapshot that names tables with their true sizes."""
     named = [{"dfsSstFileName": table, "sizeBytes": len(TABLES[table])} for table in tables]
     metadata = {"sstFiles": named, "numKeys": rows, "numInternalKeys": internal}
     with zipfile.ZipFile(folder / name, "w") as archive:
@@ -33,7 +33,7 @@ def write_snapshot(
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """All three tables, and no snapshot."""
+    """Return a folder with all three tables and without a snapshot."""
     (tmp_path / "SSTs").mkdir()
     for name, data in TABLES.items():
         (tmp_path / "SSTs" / name).write_bytes(data)

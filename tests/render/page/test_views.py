@@ -1,4 +1,4 @@
-"""Blocks as the templates need them: bounded, with a text for those who do not see them."""
+"""Views of page blocks: bounded size and a text alternative."""
 
 from __future__ import annotations
 
