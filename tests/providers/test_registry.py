@@ -28,6 +28,7 @@ from inspector.passes.store_reader import StoreReader
 from inspector.providers.chain import replay_steps
 from inspector.providers.registry import classify, list_providers, provider_by_name, provider_for
 from inspector.state.replay import StateMap
+from tests.attributes import attributes
 from tests.cases import facts_of_type, observed_in
 from tests.cli.support import run
 from tests.fixture_folder import FIXTURES
@@ -217,13 +218,13 @@ PROVIDER = Toy()
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Iterator[Path]:
-    """A checkpoint of a provider that is one folder, on the path as long as the test lasts."""
+    """Return a checkpoint of a provider whose folder is importable during the test."""
     home = tmp_path / "home"
     (home / "toy").mkdir(parents=True)
     (home / "toy" / "__init__.py").write_text(TOY)
     root = tmp_path / "checkpoint"
-    for log in ("offsets", "commits"):
-        (root / log).mkdir(parents=True)
+    (root / "offsets").mkdir(parents=True)
+    (root / "commits").mkdir()
     for batch in range(3):
         (root / "offsets" / str(batch)).write_text(
             'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1}\n{}'
@@ -244,9 +245,9 @@ def toy(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_provider_is_registered_by_one_folder(toy: Path) -> None:
-    names = [provider.name for provider in list_providers()]
+    names = attributes(list_providers(), "name")
     assert names.index("rocksdb") < names.index("toy") < names.index("hdfs")
-    assert names[-1] == "hdfs", "it takes what is left"
+    assert names[-1] == "hdfs", "the default provider is the last"
     checkpoint = open_checkpoint(str(toy))
     assert (checkpoint.provider.name, checkpoint.newest_version) == ("toy", 3)
     (task,) = plan(checkpoint, checkpoint.newest_version)
@@ -260,8 +261,7 @@ def test_provider_is_registered_by_one_folder(toy: Path) -> None:
             state.apply(block)
         state.end()
     assert (state.rows, state.key_bytes, state.value_bytes) == (2, 2, 16)
-    live = [fact.rows for fact in facts_of_type(observed_in(toy), VersionFacts)]
-    assert live == [2, 3, 2]
+    assert attributes(facts_of_type(observed_in(toy), VersionFacts), "rows") == [2, 3, 2]
 
 
 @pytest.mark.parametrize(
@@ -286,13 +286,11 @@ def test_commands_read_state_of_added_provider(
 
 
 def test_provider_without_folder_is_unknown() -> None:
-    names = [provider.name for provider in list_providers()]
-    assert "toy" not in names
-    assert {"rocksdb", "hdfs"} <= set(names)
+    assert attributes(list_providers(), "name") == ["rocksdb", "hdfs"]
 
 
 def unknown_class(tmp_path: Path, case: str) -> Path:
-    """A checkpoint whose offset log records a class that is none of Spark's."""
+    """Return a checkpoint whose offset log records an unknown provider class."""
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / case / "checkpoint", root)
     for path in (root / "offsets").glob("[0-9]*"):
