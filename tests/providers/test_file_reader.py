@@ -49,15 +49,18 @@ class Read:
         return sum(block.count for block in self.reader.blocks(self.file))
 
 
-@pytest.mark.parametrize("row_checksum", [False, True])
-def test_completely_read_file_counts(tmp_path: Path, row_checksum: bool) -> None:
-    read = Read(
-        tmp_path, encode.records(ROWS, row_checksum=row_checksum), row_checksum=row_checksum
-    )
+@pytest.mark.parametrize(
+    ("row_checksum", "checked", "without_sums"),
+    [(False, Checked(1, 0, 0), frozenset({"1.delta"})), (True, Checked(1, 0, 2), frozenset())],
+)
+def test_completely_read_file_counts(
+    tmp_path: Path, row_checksum: bool, checked: Checked, without_sums: frozenset[str]
+) -> None:
+    content = encode.records(ROWS, row_checksum=row_checksum)
+    read = Read(tmp_path, content, row_checksum=row_checksum)
     assert read.reader.checks == Checked(0, 0, 0)
     assert (read.records(), read.problems) == (2, [])
-    assert read.reader.checks == Checked(1, 0, 2 * row_checksum)
-    assert read.reader.paths_without_sums == (set() if row_checksum else {"1.delta"})
+    assert (read.reader.checks, read.reader.paths_without_sums) == (checked, without_sums)
 
 
 def test_changed_records_are_reported_once_per_file(tmp_path: Path) -> None:

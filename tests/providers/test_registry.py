@@ -126,7 +126,7 @@ def listing(*names: str, provider_class: str | None = None) -> Listing:
         listing("1.delta", provider_class="org.apache.spark.x.RocksDBStateStoreProvider"),
     ],
 )
-def test_rocksdb_is_recognised_by_its_class_or_else_its_files(result: Listing) -> None:
+def test_rocksdb_is_recognised_by_class_or_files(result: Listing) -> None:
     assert provider_for(*result, "/c").name == "rocksdb"
 
 
@@ -140,7 +140,7 @@ OTHER_CLASSES = (
 
 @pytest.mark.parametrize("names", [("1.lsm",), ("1.lsm", ".1.lsm.crc"), ("1.delta",), ("1.zip",)])
 @pytest.mark.parametrize("provider_class", OTHER_CLASSES)
-def test_unknown_provider_class_is_refused_whatever_its_files_are_called(
+def test_unknown_provider_class_is_refused_for_any_file_names(
     names: tuple[str, ...], provider_class: str
 ) -> None:
     result = listing(*names, provider_class=provider_class)
@@ -148,18 +148,20 @@ def test_unknown_provider_class_is_refused_whatever_its_files_are_called(
         provider_for(*result, "/c")
     assert e.value.path == "/c"
     assert "--provider-format rocksdb or --provider-format hdfs" in str(e.value)
-    for name in ("hdfs", "rocksdb"):
-        assert provider_for(*result, "/c", name).name == name
+    assert provider_for(*result, "/c", "hdfs").name == "hdfs"
+    assert provider_for(*result, "/c", "rocksdb").name == "rocksdb"
 
 
 @pytest.mark.parametrize("package", ["", "org.apache.spark.sql.x.", "com.databricks.sql.x."])
-def test_classes_of_spark_and_databricks_are_known(package: str) -> None:
-    for name, spark_class in (
-        ("hdfs", "HDFSBackedStateStoreProvider"),
-        ("rocksdb", "RocksDBStateStoreProvider"),
-    ):
-        result = listing("1.delta", "1.zip", provider_class=f"{package}{spark_class}")
-        assert provider_for(*result, "/c").name == name
+@pytest.mark.parametrize(
+    ("spark_class", "name"),
+    [("HDFSBackedStateStoreProvider", "hdfs"), ("RocksDBStateStoreProvider", "rocksdb")],
+)
+def test_classes_of_spark_and_databricks_are_known(
+    package: str, spark_class: str, name: str
+) -> None:
+    result = listing("1.delta", "1.zip", provider_class=f"{package}{spark_class}")
+    assert provider_for(*result, "/c").name == name
 
 
 @pytest.mark.parametrize(
@@ -280,8 +282,8 @@ def test_commands_read_state_of_added_provider(
     done = CliRunner().invoke(inspector, [command, str(toy), "-o", "json"])
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
-    rows = report["rows"] if report["table"] == table else report["tables"][table]
-    assert {name: rows[0][name] for name in display} == display
+    rows = {**report["tables"], report["table"]: report.get("rows", [])}[table]
+    assert display.items() <= rows[0].items()
     assert report["problems"] == []
 
 
@@ -307,7 +309,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_end_with_5_on_an_unknown_provider_class(tmp_path: Path, command: str) -> None:
+def test_commands_exit_with_5_for_unknown_provider_class(tmp_path: Path, command: str) -> None:
     root = unknown_class(tmp_path, "4.3.0/agg_update")
     outcome = run(command, root)
     assert outcome.code == 5

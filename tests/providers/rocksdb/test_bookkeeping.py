@@ -176,20 +176,30 @@ def test_zip_without_current_file_and_wal_loses_all_rows(zips: Path) -> None:
     """RocksDB begins an empty database, as Spark 4.3.0 did."""
     path = newest_zip(zips / STORE)
     entries = entries_of(path)
-    own = {name: content for name, content in entries.items() if not name.endswith(".log")}
-    del own["CURRENT"]
-    rewrite_zip(path, own)
+    del entries["CURRENT"]
+    del entries[next(name for name in entries if name.endswith(".log"))]
+    rewrite_zip(path, entries)
     report = api.verify(str(zips))
     assert restart_in(report).possible
-    assert any(problem.slug == UNLISTED for problem in report.problems)
+    assert UNLISTED in slugs(report.problems)
 
 
-def test_bookkeeping_without_counterpart_has_no_problem() -> None:
-    later = manifest([numbers_edit(), b"\xff\x1f"])
-    odd = [("SSTs/a.sst", {"localFileName": "a.sst"})]
-    for log, tables in ((later, [listed(8, 50)]), (manifest([numbers_edit()]), odd)):
-        result = compare_tables("M", log, tables)
-        assert (result.refusal, result.unlisted, result.unique_ids) == (None, frozenset(), {})
+@pytest.mark.parametrize(
+    ("log", "tables"),
+    [
+        pytest.param(manifest([numbers_edit(), b"\xff\x1f"]), [listed(8, 50)], id="unknown edit"),
+        pytest.param(
+            manifest([numbers_edit()]),
+            [("SSTs/a.sst", {"localFileName": "a.sst"})],
+            id="unknown table name",
+        ),
+    ],
+)
+def test_bookkeeping_without_counterpart_has_no_problem(
+    log: bytes, tables: list[tuple[str, dict[str, object]]]
+) -> None:
+    result = compare_tables("M", log, tables)
+    assert (result.refusal, result.unlisted, result.unique_ids) == (None, frozenset(), {})
 
 
 @given(

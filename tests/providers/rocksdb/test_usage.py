@@ -41,11 +41,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def shared(folder: Path, *abandoned: str) -> SharedFiles:
-    files = []
-    for path in sorted(folder.rglob("*.*")):
-        kind = FileKind.TABLE if path.suffix == ".sst" else FileKind.SNAPSHOT
-        version = None if kind is FileKind.TABLE else Version(int(path.stem.split("_")[0]))
-        kind = FileKind.ABANDONED if path.name in abandoned else kind
+    """Return the shared files of a folder. ``abandoned`` are names of uncommitted snapshots."""
+    files = [
+        StoreFile(str(path), FileKind.TABLE, None, path.stat().st_size)
+        for path in sorted((folder / "SSTs").iterdir())
+    ]
+    for path in sorted(folder.glob("*.zip")):
+        kind = FileKind.ABANDONED if path.name in abandoned else FileKind.SNAPSHOT
+        version = Version(int(path.stem.partition("_")[0]))
         files.append(StoreFile(str(path), kind, version, path.stat().st_size))
     return list_shared_files(Storage.open(str(folder)), files)
 
@@ -84,11 +87,11 @@ def test_tables_named_by_no_snapshot_are_orphans(folder: Path) -> None:
     write_snapshot(folder, "1.zip", [ONE])
     orphans = shared(folder).orphans
     assert orphans is not None
-    assert [Path(file.path).name for file in orphans] == [TWO, THREE]
+    assert attributes(orphans, "path") == [str(folder / "SSTs" / TWO), str(folder / "SSTs" / THREE)]
     write_snapshot(folder, "2_abc.zip", [TWO])
     result = shared(folder, "2_abc.zip")
     assert len(result.snapshots) == 1
-    assert [Path(file.path).name for file in result.orphans or ()] == [THREE]
+    assert attributes(result.orphans or (), "path") == [str(folder / "SSTs" / THREE)]
 
 
 def test_orphans_are_unknown_if_a_snapshot_is_unreadable(folder: Path) -> None:
