@@ -1,4 +1,4 @@
-"""An audit against an earlier one."""
+"""Comparison of an audit with an earlier audit."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from inspector.findings.lifetime.ss201_never_expires import NeverExpires
 from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.findings.metrics import Values
 from inspector.model import Certainty
+from tests.attributes import attributes
 
 
 def finding(kind: Kind, operator: int = 0, size: int | None = None) -> Finding:
@@ -104,7 +105,7 @@ def test_metric_trend_ignores_changes_within_tolerance(
 ) -> None:
     values = {"state.rows": 1000} | {name: now}
     comparison = compare([], values, earlier(metrics={name: before}))
-    assert [(m.metric.name, m.trend) for m in comparison.metrics] == [(name, trend)]
+    assert attributes(comparison.metrics, "metric.name", "trend") == [(name, trend)]
     assert bool(comparison.worse_metrics) is (trend is Trend.WORSE)
 
 

@@ -1,4 +1,4 @@
-"""Each sentence of a rule that says what Spark does names the test that shows it.
+"""Each sentence of a rule that makes a claim about Spark names the test that proves it.
 
 A test of ``tests/spark`` runs a Spark; those of fixtures compare with what a Spark recorded when
 it wrote them. None rests on Spark's source alone.
@@ -52,7 +52,7 @@ WRITTEN_AGAIN = (
     "spark/test_sources.py::test_new_files_in_a_source_entry_that_is_written_again_are_never_read"
 )
 NO_CLAIM = "-"
-"""In place of a test: the sentence names Spark, and says nothing of what it does."""
+"""Stands in place of a test if a sentence names Spark but makes no claim about its behaviour."""
 
 CLAIMS: dict[str, dict[str, str]] = {
     "SS101": {
@@ -253,25 +253,25 @@ SAYS = re.compile(
     r"|\bnever (?:goes|called|joined)\b|\bis fixed when\b|\bnothing removes\b|\bmaintenance\b"
     r"|\buntil it fires\b|\bwritten to the delta\b"
 )
-"""What a sentence has that says what Spark does."""
+"""Words of a sentence that makes a claim about Spark."""
 
 
 def texts_of(kind: Kind) -> tuple[str, ...]:
-    """What a finding means, what to do about it, and its causes."""
+    """Return the meaning of a finding, its next step and its causes."""
     cases = (case for rule in rules() if rule.id == kind.id for case in rule.cases().values())
     means = docs.entry(kind.id).paragraphs[""]
     return means, kind.to_do, kind.cause, *(case.cause for case in cases)
 
 
 def sentences(kind: Kind) -> Iterator[str]:
-    """The sentences of a finding, and the parts of them between colons and semicolons."""
+    """Yield the sentences of a finding, split also at colons and semicolons."""
     for text in texts_of(kind):
         yield from re.split(r"(?<=[.;:])\s+", text)
 
 
 @cache
 def names_in(file: str) -> frozenset[str]:
-    """The names of the tests of a file."""
+    """Return the names of the tests of a file."""
     return frozenset(re.findall(r"^def (test_\w+)", (HOME / file).read_text("utf-8"), re.M))
 
 

@@ -1,15 +1,16 @@
-"""What a finding is."""
+"""Severities and default values of findings."""
 
 from __future__ import annotations
 
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.model import Certainty
+from tests.attributes import attributes
 
 
 def test_severity_order_and_words() -> None:
     assert sorted(Severity) == [Severity.INFO, Severity.WARNING, Severity.ERROR]
-    assert [item.word for item in Severity] == ["info", "warning", "error"]
+    assert attributes(Severity, "word") == ["info", "warning", "error"]
 
 
 def test_finding_takes_defaults_from_its_kind() -> None:

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from inspector.findings.finding import Finding, Severity
-from inspector.render.report import Report
+from inspector.findings.finding import Severity
 from tests import encode
 from tests.damage import read_state
 from tests.fixture_folder import NEWEST
+from tests.reports import findings_with_id
 
 SKIP = "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled"
 
 
 def with_null_row(tmp_path: Path, case: str, side: str) -> Path:
-    """A join in which a live row of one side was never put."""
+    """Return a copy of a join checkpoint from which the only put of a live row was removed."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / case / "checkpoint", root)
     for folder in sorted(root.glob(f"state/0/*/{side}-keyWithIndexToValue")):
@@ -36,10 +36,6 @@ def with_null_row(tmp_path: Path, case: str, side: str) -> Path:
     raise AssertionError("no row was put once")
 
 
-def counters(report: Report) -> list[Finding]:
-    return [finding for finding in report.findings if finding.kind.id == "SS208"]
-
-
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_null_row_on_evicting_join_side_stops_next_batch(tmp_path: Path, side: str) -> None:
     root = with_null_row(tmp_path, "join_left_outer", side)
@@ -50,13 +46,12 @@ def test_null_row_on_evicting_join_side_stops_next_batch(tmp_path: Path, side: s
     assert f"null row of {side}-keyWithIndexToValue, unless {SKIP} is true" in (
         audit.verdict.restart.sentence
     )
-    (finding,) = counters(audit)
+    (finding,) = findings_with_id(audit, "SS208")
     assert finding.severity is Severity.ERROR
     assert f"reads all rows of the {side} side of the join" in finding.cause
     assert SKIP in finding.next_step
-    assert "SS120" not in {finding.kind.id for finding in audit.findings}
-    verify = api.verify(str(root))
-    (refusal,) = [finding for finding in verify.findings if finding.kind.id == "SS120"]
+    assert findings_with_id(audit, "SS120") == []
+    (refusal,) = findings_with_id(api.verify(str(root)), "SS120")
     assert refusal.severity is Severity.ERROR
     assert SKIP in refusal.next_step
 
@@ -70,7 +65,7 @@ def test_restart_is_undecided_if_join_side_may_not_evict(tmp_path: Path, case: s
     assert "with a time range in the join condition the first batch fails" in (
         audit.verdict.restart.sentence
     )
-    (finding,) = counters(audit)
+    (finding,) = findings_with_id(audit, "SS208")
     assert finding.severity is Severity.WARNING
 
 

@@ -1,4 +1,4 @@
-"""Facts to findings: all rules, the gravest first."""
+"""Facts become findings of all rules, the most severe first."""
 
 import shutil
 from pathlib import Path
@@ -11,6 +11,7 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.judge import judge
 from inspector.model import Certainty
 from tests.cli.support import checkpoint_of
+from tests.reports import findings_with_id
 
 
 def judged(run: Run) -> tuple[Finding, ...]:
@@ -21,7 +22,7 @@ def judged(run: Run) -> tuple[Finding, ...]:
 def kinds(case: str) -> list[str]:
     run = Run.start(str(checkpoint_of(case)), None)
     result = judged(run)
-    # Inferred ones about single keys may stand beside them, and what is information.
+    # An inferred SS201 about single keys, or one that is information, may also be reported.
     sure = [
         f for f in result if f.certainty is Certainty.PROVEN and f.severity is not Severity.INFO
     ]
@@ -53,15 +54,15 @@ def test_most_severe_findings_come_first(case: str) -> None:
 
 
 def test_evidence_names_two_attempts_at_one_batch(tmp_path: Path) -> None:
-    """A temporary file beside the file of its version: the manager kept the first (one-attempt)."""
+    """Temporary files of versions that exist: Spark kept the files of the first attempts."""
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("trouble_kept_timeouts"), root)
-    (before,) = [f for f in api.audit(str(root)).findings if f.kind.id == "SS203"]
+    (before,) = findings_with_id(api.audit(str(root)), "SS203")
     folder = root / "state/0/0"
     for name in ("3.delta", "4.delta", "99.delta"):
         temporary = folder / f".{name}.0f6d2c1e-6b1f-4a5e-8a1d-000000000001.TID7.tmp"
         shutil.copy(folder / "3.delta", temporary)
-    (after,) = [f for f in api.audit(str(root)).findings if f.kind.id == "SS203"]
+    (after,) = findings_with_id(api.audit(str(root)), "SS203")
     words = "two attempts wrote versions 3-4: this is proven of the files, and the running query"
     assert after.evidence.startswith(f"{before.evidence}; {words}")
     assert (after.severity, after.certainty) == (before.severity, before.certainty)

@@ -1,4 +1,4 @@
-"""The order of key columns of ``dropDuplicates``: what Spark made of the same call."""
+"""Order of key columns of ``dropDuplicates``, compared with schemas that Spark recorded."""
 
 from __future__ import annotations
 

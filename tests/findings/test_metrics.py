@@ -1,4 +1,4 @@
-"""Metrics: their values from a verdict, and the texts that they are given and shown as."""
+"""Metrics: values from a verdict, parsing and formatting."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from inspector.findings.metrics import METRICS, Quantity, metric_of, values_of
 from inspector.findings.verdict import Level, StateGrowth, Verdict
+from tests.attributes import attributes
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_metric_value_is_formatted_with_unit(name: str, value: float | None, tex
 def test_metrics_of_unreadable_checkpoint_are_unknown() -> None:
     verdict = Verdict(Level.UNREADABLE, 1, 2, 0, 3)
     values = values_of(verdict, file_bytes=7, leftover_bytes=0, lag_ms=None)
-    assert list(values) == [metric.name for metric in METRICS]
+    assert list(values) == attributes(METRICS, "name")
     result = {name: value for name, value in values.items() if value is not None}
     assert result == {
         "files.bytes": 7,

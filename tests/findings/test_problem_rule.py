@@ -1,4 +1,4 @@
-"""Rules about problems: what a finding says of files that a restart does without."""
+"""Rules about problems, and findings about files that a restart does not need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from inspector.findings.problem_rule import lost_versions, short_message
 from inspector.light_dataclasses import replace
 from inspector.model import Problem, StoreId
 from inspector.providers.chain import FileNames
+from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
+from tests.reports import findings_with_id
 from tests.store_views import problem, problem_findings
 
 STORE = StoreId(3, "default", 1)
@@ -43,7 +45,7 @@ def restart(*, spared: bool = True, back: int | None = None, base: int = 4) -> A
 
 @pytest.fixture(autouse=True)
 def _plain_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A view takes these restarts as they are."""
+    """Let views use these restarts unchanged."""
     path = "inspector.findings.views.judged_version.replace"
     monkeypatch.setattr(path, lambda value, **_: value)
 
@@ -88,7 +90,7 @@ def test_lost_versions_wording(problems: Sequence[Problem], words: str) -> None:
 def test_problems_are_grouped_into_one_finding_per_operator() -> None:
     second = replace(CUT, path="/c", store=StoreId(4, "default", 0))
     result = problem_findings(UnreadableFile, CUT, replace(CUT, path="/b"), second)
-    assert [(finding.operator_id, finding.evidence) for finding in result] == [
+    assert attributes(result, "operator_id", "evidence") == [
         (3, "state/0/1/1.delta: got 1 (and 1 more, see problems)"),
         (4, "/c: got 1"),
     ]
@@ -103,14 +105,14 @@ def test_short_message_drops_expectation_of_long_message() -> None:
 def test_threshold_sets_minimum_number_of_problems(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_append/checkpoint", root)
-    for name in ("8.delta", "9.delta"):
-        for ours, siblings in (("0", "1"), ("1", "0")):
-            source = NEWEST / "agg_append/checkpoint/state/0" / siblings / name
-            shutil.copy(source, root / "state/0" / ours / name)
-    result = {finding.kind.id: finding for finding in api.audit(str(root)).findings}
-    count = result["SS113"].occurrences or 0
+    original = NEWEST / "agg_append/checkpoint/state/0"
+    shutil.copy(original / "1/8.delta", root / "state/0/0/8.delta")
+    shutil.copy(original / "1/9.delta", root / "state/0/0/9.delta")
+    shutil.copy(original / "0/8.delta", root / "state/0/1/8.delta")
+    shutil.copy(original / "0/9.delta", root / "state/0/1/9.delta")
+    (finding,) = findings_with_id(api.audit(str(root)), "SS113")
+    count = finding.occurrences or 0
     assert count > 1
-    for minimum, is_reported in ((count, True), (count + 1, False)):
-        options = api.Options(thresholds={"SS113": str(minimum)})
-        ids = {finding.kind.id for finding in api.audit(str(root), options).findings}
-        assert ("SS113" in ids) is is_reported
+    exact, above = ({"SS113": str(minimum)} for minimum in (count, count + 1))
+    assert findings_with_id(api.audit(str(root), api.Options(thresholds=exact)), "SS113")
+    assert not findings_with_id(api.audit(str(root), api.Options(thresholds=above)), "SS113")

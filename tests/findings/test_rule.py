@@ -1,4 +1,4 @@
-"""What all rules have in common: declaration, documentation and templates."""
+"""Declaration, documentation and templates of all rules."""
 
 from __future__ import annotations
 

@@ -26,7 +26,11 @@ def checkpoint(case: str = "agg_update") -> Checkpoint:
 
 
 def files(*places: str, logs: str = "", moved: bool | None = True) -> tuple[QuerySource, ...]:
-    """Sources of files with the same offset; ``logs`` has a digit for each, by default its own."""
+    """Return file sources with equal offsets.
+
+    ``logs`` has the number of the source log of each source, one digit each. By default each
+    source has its own log.
+    """
     folders = logs or "".join(map(str, range(len(places))))
     return tuple(
         QuerySource(str(number), FILES, location, '{"logOffset":1}', log, moved)

@@ -1,4 +1,4 @@
-"""The keys of a store: their columns, and the rows of a record."""
+"""Keys of a store: columns of a key, and rows per input record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From which numbers on something is a finding."""
+"""Thresholds: the smallest numbers that are reported as a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of real checkpoints, and of parts that no single rule has."""
+"""Views of real checkpoints, and of facts that several rules share."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from inspector.merge.collect import collect
 from inspector.model import StoreId, TimeoutKind
 from inspector.operators.rule import StoreRule
 from tests import cases
+from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
 from tests.queries import EVENT, PROCESSING, clock
 from tests.store_views import batch_clocks, checkpoint_view
@@ -90,10 +91,10 @@ def test_join_sides_have_event_time_range_and_removals() -> None:
     view = view_of("join_left_outer")
     left, right = JoinSides(view.operators[0]).with_times
     assert (left.label, left.most_ms, left.keeps_passed_rows) == ("left", 20_000, False)
-    assert [(side.removals, side.early) for side in (left, right)] == [(99, 0), (81, 0)]
+    assert attributes((left, right), "removals", "early") == [(99, 0), (81, 0)]
     assert left.check is not None
     assert left.check.missing_rows == 0
-    assert [time.what for time in newest_times(view)] == ["event time"] * 2
+    assert attributes(newest_times(view), "what") == ["event time"] * 2
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_join_sides_have_event_time_range_and_removals() -> None:
     ],
 )
 def test_newest_time_is_named_by_its_meaning(case: str, subject: str) -> None:
-    assert [time.what for time in newest_times(view_of(case))] == [subject]
+    assert attributes(newest_times(view_of(case)), "what") == [subject]
 
 
 def test_rearmed_leftovers_have_first_expired_version() -> None:
@@ -155,7 +156,7 @@ def test_watermark_is_in_doubt_if_log_entry_is_lost(tmp_path: Path) -> None:
     assert doubt_of(newest) == (None, True)
     for batch in range(newest - 1):
         (root / "offsets" / str(batch)).unlink()
-    # If all entries before are gone too, Spark has removed them.
+    # If all earlier entries are missing too, Spark has removed them.
     assert doubt_of(newest) == (None, False)
 
 

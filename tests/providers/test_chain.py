@@ -1,4 +1,4 @@
-"""Which files make a version, against the definition tried out on every version."""
+"""Files that restore a version, compared with a direct evaluation of the definition."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from inspector.providers.chain import (
     replay_steps,
     restorable_versions,
 )
+from tests.attributes import attributes
 from tests.cases import state_file
 
 NAMES = FileNames("{}.delta", "{}.snapshot")
@@ -36,7 +37,7 @@ def files_of(deltas: set[int], snapshots: set[int]) -> StoreFiles:
 
 
 def bases(deltas: set[int], snapshots: set[int], version: int) -> list[int]:
-    """Every version from which this one can be made."""
+    """Return the versions from which a version can be restored: 0 and those of snapshots."""
     starts = {0, *(snapshot for snapshot in snapshots if snapshot <= version)}
     return [start for start in starts if all(v in deltas for v in range(start + 1, version + 1))]
 
@@ -74,10 +75,10 @@ def test_replay_makes_all_restorable_versions_and_reads_files_once(
 ) -> None:
     files = files_of(deltas, snapshots)
     steps = replay_steps(files, upto)
-    assert [s.version for s in steps] == [v for v in restorable_versions(files) if v <= upto]
+    assert attributes(steps, "version") == [v for v in restorable_versions(files) if v <= upto]
     read = [file for step in steps for file in (step.base, step.delta, step.check) if file]
     assert len(set(read)) == len(read)
-    assert [file.version for file in read] == sorted(file.version or 0 for file in read)
+    assert attributes(read, "version") == sorted(file.version or 0 for file in read)
     reached = 0
     for step in steps:
         if step.base is None:

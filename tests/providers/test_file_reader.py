@@ -20,7 +20,7 @@ ROWS = [(b"key 0001", b"value 01"), (b"key 0002", None)]
 
 
 class PlainReader(FileReader):
-    """Reads a file as it lies there."""
+    """Reads a file that is not compressed."""
 
     other_cause = ", or the moon was full"
 
@@ -30,18 +30,18 @@ class PlainReader(FileReader):
 
 
 class Read:
-    """One file, read."""
+    """A reader of one file, with the problems that it reported."""
 
     def __init__(self, folder: Path, content: bytes, *, row_checksum: bool) -> None:
         (folder / "1.delta").write_bytes(content)
         self.file = StoreFile("1.delta", FileKind.DELTA, Version(1), len(content))
-        self.said: list[tuple[str, str]] = []
+        self.problems: list[tuple[str, str]] = []
         self.reader = PlainReader(
             TaskFiles(Storage.open(str(folder))),
             ReadOptions(row_checksum=row_checksum),
             (),
             (),
-            lambda slug, message, *_: self.said.append((slug, message)),
+            lambda slug, message, *_: self.problems.append((slug, message)),
         )
         self.reader.expect([self.file])
 
@@ -49,22 +49,25 @@ class Read:
         return sum(block.count for block in self.reader.blocks(self.file))
 
 
-@pytest.mark.parametrize("row_checksum", [False, True])
-def test_completely_read_file_counts(tmp_path: Path, row_checksum: bool) -> None:
-    read = Read(
-        tmp_path, encode.records(ROWS, row_checksum=row_checksum), row_checksum=row_checksum
-    )
+@pytest.mark.parametrize(
+    ("row_checksum", "checked", "without_sums"),
+    [(False, Checked(1, 0, 0), frozenset({"1.delta"})), (True, Checked(1, 0, 2), frozenset())],
+)
+def test_completely_read_file_counts(
+    tmp_path: Path, row_checksum: bool, checked: Checked, without_sums: frozenset[str]
+) -> None:
+    content = encode.records(ROWS, row_checksum=row_checksum)
+    read = Read(tmp_path, content, row_checksum=row_checksum)
     assert read.reader.checks == Checked(0, 0, 0)
-    assert (read.records(), read.said) == (2, [])
-    assert read.reader.checks == Checked(1, 0, 2 * row_checksum)
-    assert read.reader.paths_without_sums == (set() if row_checksum else {"1.delta"})
+    assert (read.records(), read.problems) == (2, [])
+    assert (read.reader.checks, read.reader.paths_without_sums) == (checked, without_sums)
 
 
 def test_changed_records_are_reported_once_per_file(tmp_path: Path) -> None:
     content = encode.records(ROWS, row_checksum=True)
     read = Read(tmp_path, content.replace(b"key 000", b"key 999"), row_checksum=True)
     assert read.records() == 2
-    ((slug, message),) = read.said
+    ((slug, message),) = read.problems
     assert slug == "row-checksum"
     assert "not that of their bytes: 2, the first is record 0" in message
     assert message.endswith("after Spark wrote it, or the moon was full")

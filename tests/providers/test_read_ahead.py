@@ -1,4 +1,4 @@
-"""Small files of a remote storage are asked for before their turn."""
+"""Small files of a remote storage are requested ahead of use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inspector.providers.task_files import AHEAD, ReadAhead
 
 
 class Remote(Storage):
-    """A storage that counts what is asked of it; each file holds its own name."""
+    """A storage that records requests. The content of each file is its name."""
 
     def __init__(self, url: str = "memory://remote") -> None:
         super().__init__(url)
@@ -49,7 +49,7 @@ class Remote(Storage):
 
 
 def files(storage: Storage, count: int, size: int = 10) -> list[StoreFile]:
-    """Deltas of a store, by version."""
+    """Return the deltas of the versions 1 to ``count``."""
     return [
         StoreFile(storage.full_path(f"{v}.delta"), FileKind.DELTA, Version(v), size)
         for v in range(1, count + 1)
@@ -57,18 +57,18 @@ def files(storage: Storage, count: int, size: int = 10) -> list[StoreFile]:
 
 
 def contents(ahead: ReadAhead, expected: list[StoreFile]) -> list[bytes]:
-    """What is read of each."""
+    """Return the content of each file."""
     return [b"".join(ahead.chunks(file)) for file in expected]
 
 
 def test_read_ahead_returns_files_in_order() -> None:
     remote = Remote()
-    expected = files(remote, 8)
+    expected = files(remote, 3)
     ahead = ReadAhead(remote, expected)
-    names = [f"{v}.delta" for v in range(1, 9)]
+    names = ["1.delta", "2.delta", "3.delta"]
     assert contents(ahead, expected[:1]) == [b"1.delta"]
-    assert remote.requested == names  # all of them before the first was waited for
-    assert contents(ahead, expected[1:]) == [name.encode() for name in names[1:]]
+    assert remote.requested == names  # before the content of the first file arrived
+    assert contents(ahead, expected[1:]) == [b"2.delta", b"3.delta"]
     assert (remote.requested, remote.streamed) == (names, [])
 
 

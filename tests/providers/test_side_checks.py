@@ -17,6 +17,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.providers.file_reader import SLUG, SideChecks
 from inspector.providers.task_files import ReadAhead
+from tests.attributes import attributes
 from tests.cases import observed_in, problems_in, small_checkpoint
 
 HADOOP, SPARK = FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM
@@ -24,7 +25,7 @@ DELTA = "state/1/0/1.delta"
 
 
 def hadoop(file: Path) -> None:
-    """Write what Hadoop writes beside a file."""
+    """Write the checksum file that Hadoop writes next to a file."""
     data = file.read_bytes()
     sums = [zlib.crc32(data[at : at + 512]) for at in range(0, len(data), 512)]
     side = file.with_name(f".{file.name}.crc")
@@ -32,7 +33,7 @@ def hadoop(file: Path) -> None:
 
 
 def spark(file: Path) -> None:
-    """Write what Spark 4.1 writes beside a file."""
+    """Write the checksum file that Spark 4.1 writes next to a file."""
     data = file.read_bytes()
     record = {"algorithm": "CRC32C", "value": google_crc32c.value(data), "mainFileSize": len(data)}
     file.with_name(f"{file.name}.crc").write_text(json.dumps(record))
@@ -52,20 +53,19 @@ def test_file_with_matching_checksum_has_no_problem(
     assert problems(root) == []
 
 
-@pytest.mark.parametrize("write", [hadoop, spark])
+@pytest.mark.parametrize(("write", "offset"), [(hadoop, 0), (spark, None)])
 @pytest.mark.parametrize("version", [1, 4])
 def test_changed_byte_in_decodable_file_fails_checksum(
-    tmp_path: Path, write: Callable[[Path], None], version: int
+    tmp_path: Path, write: Callable[[Path], None], offset: int | None, version: int
 ) -> None:
     root = small_checkpoint(tmp_path)
-    file = root / "state/1/0/4.delta"  # beyond version 1: nothing but its checksum is read then
+    file = root / "state/1/0/4.delta"  # in a read of version 1 only its checksum is compared
     write(file)
     data = bytearray(file.read_bytes())
-    data[8] ^= 1  # the level of an lz4 block, of which no reader takes notice
+    data[8] ^= 1  # the level of an lz4 block, which no reader uses
     file.write_bytes(data)
     (problem,) = problems(root, version)
-    assert (problem.slug, problem.path) == (SLUG, str(file))
-    assert problem.offset == (0 if write is hadoop else None)
+    assert (problem.slug, problem.path, problem.offset) == (SLUG, str(file), offset)
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
@@ -76,8 +76,8 @@ def test_checksum_of_undecodable_file_is_still_compared(
     file = root / DELTA
     write(file)
     file.write_bytes(b"broken" + file.read_bytes()[6:])
-    result = {row.slug for row in problems(root) if row.path == str(file)}
-    assert result == {"bad-frame", SLUG}
+    result = attributes(problems(root), "slug", "path")
+    assert sorted(result) == [("bad-frame", str(file)), (SLUG, str(file))]
 
 
 def test_invalid_spark_checksum_file_is_reported(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_fact_scan_compares_checksums(tmp_path: Path, write: Callable[[Path], No
     assert (problem.slug, problem.path) == ("bad-checksum", str(file))
 
 
-def test_invalid_checksum_file_is_ignored(tmp_path: Path) -> None:
+def test_fact_scan_reports_invalid_checksum_file(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     side = root / "state/1/0/1.delta.crc"
     side.write_text("nonsense")

@@ -32,16 +32,14 @@ def deltas(storage: Storage, numbers: range) -> list[StoreFile]:
     ]
 
 
-def contents(ahead: ReadAhead, files: list[StoreFile]) -> list[bytes]:
-    return [b"".join(ahead.chunks(file)) for file in files]
-
-
-def expected(numbers: range) -> list[bytes]:
-    return [b"%d" % n for n in numbers]
+def contents(task: TaskFiles, files: list[StoreFile]) -> bytes:
+    """Return the contents of files, joined by blanks."""
+    ahead = ReadAhead(task, files)
+    return b" ".join(b"".join(ahead.chunks(file)) for file in files)
 
 
 def requested(requests: Requests, count: int) -> int:
-    """How many files were requested, once there are so many: requests begin in their own time."""
+    """Wait until at least ``count`` files were requested, and return their number."""
     end = time.monotonic() + 600
     while requests.kinds["GET"] < count and time.monotonic() < end:
         time.sleep(0.001)
@@ -51,18 +49,14 @@ def requested(requests: Requests, count: int) -> int:
 def test_files_of_next_task_are_requested_before_it_begins(requests: Requests) -> None:
     storage = Storage("objects://ck")
     first, second = range(4), range(4, 4 + 2 * AHEAD)
-    requests.latency_s = 0.25  # so that one is under way as the next begins, on a busy machine too
+    requests.latency_s = 0.25  # requests overlap on a busy machine, too
     with upcoming(storage, deltas(storage, range(4 + 2 * AHEAD))):
         task = TaskFiles(storage)
-        assert contents(ReadAhead(task, deltas(storage, first)), deltas(storage, first)) == (
-            expected(first)
-        )
-        # With the last of its own files it requests all but one of those that may be under way.
+        assert contents(task, deltas(storage, first)) == b"0 1 2 3"
+        # With the last file of its own the task requests the next files, up to the maximum.
         assert requested(requests, len(first) + AHEAD - 1) == len(first) + AHEAD - 1
         task = TaskFiles(storage)
-        assert contents(ReadAhead(task, deltas(storage, second)), deltas(storage, second)) == (
-            expected(second)
-        )
+        assert contents(task, deltas(storage, second)) == " ".join(map(str, second)).encode()
     assert set(requests.read.values()) == {1}
     assert requests.most >= 2
 
@@ -97,7 +91,7 @@ def test_file_read_twice_is_requested_once(
     task.keep([*result, large])
     complete = bytes(range(256)) * 4
     for _ in range(3):
-        assert contents(ReadAhead(task, result), result) == expected(range(3))
+        assert contents(task, result) == b"0 1 2"
         assert b"".join(task.stream("large", 100, size=1024)) == complete
         assert task.request("3.delta", size=1)() == b"3"
     assert (requests.read["ck/0.delta"], requests.read["ck/3.delta"]) == (1, 3)

@@ -11,13 +11,13 @@ _TESTS = Path(__file__).resolve().parents[1]
 
 
 class Golden:
-    """Compares a text with a golden file; ``pytest --accept-golden`` writes the file anew."""
+    """Compares a text with a golden file; ``pytest --accept-golden`` rewrites the file."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._accept = bool(request.config.getoption("--accept-golden"))
 
     def check(self, name: str, text: str, folder: Path = _TESTS) -> None:
-        """Fail with the difference if ``golden/name`` says something else than ``text``."""
+        """Fail with the difference if ``golden/name`` differs from ``text``."""
         golden, actual = folder / "golden" / name, folder / "actual" / name
         if self._accept:
             golden.write_text(text, encoding="utf-8", newline="\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,9 +17,10 @@ from inspector.render.as_prometheus import (
     render_prometheus,
     unreadable,
 )
+from tests.attributes import attributes
 from tests.render.samples import HOSTILE, finding, report
 
-VALUES = {metric.name: 7200.0 for metric in METRICS}
+VALUES = dict.fromkeys(NAMES, 7200.0)
 
 
 def families(text: str) -> dict[str, Any]:
@@ -42,13 +44,13 @@ def value(text: str, name: str, **labels: str) -> float:
 def test_prometheus_metrics_are_gauges_in_base_units() -> None:
     text = prometheus_text([metrics_of(made())], 1000.5)
     result = families(text)
-    assert set(NAMES) == {metric.name for metric in METRICS}
+    assert sorted(NAMES) == sorted(attributes(METRICS, "name"))
     for name, (exported, factor) in NAMES.items():
         assert value(text, exported) == 7200.0 * factor, name
-    assert all(family.type == "gauge" for family in result.values())
-    assert all(name.startswith("spark_state_") for name in result)
-    assert all(family.documentation.endswith(".") for family in result.values())
-    assert not [name for name in result if "hour" in name or "hour" in result[name].documentation]
+    assert set(attributes(result.values(), "type")) == {"gauge"}
+    for family in result.values():
+        assert re.fullmatch(r"spark_state_((?!hour)\w)+", family.name)
+        assert re.fullmatch(r"((?!hour).)+\.", family.documentation)
     assert value(text, "spark_state_inspected_timestamp_seconds") == 1000.5
 
 

@@ -19,6 +19,7 @@ from inspector.render.fleet_rows import (
 )
 from inspector.render.report import Report
 from inspector.render.tabular import Table, Unit
+from tests.attributes import attributes
 from tests.render.samples import finding, growth
 
 TABLES = (Table("t", "", (), []),)
@@ -65,7 +66,7 @@ def test_fleet_row_of_other_command_has_summary() -> None:
 def test_fleet_row_of_failed_checkpoint() -> None:
     row, columns = row_of_failure("/ck", "gone", 3)
     assert row == {"level": "unreadable", "checkpoint": "/ck", "message": "gone", "exit_code": 3}
-    assert [column.name for column in columns] == ["level", "checkpoint", "message", "exit_code"]
+    assert attributes(columns, "name") == ["level", "checkpoint", "message", "exit_code"]
 
 
 def test_fleet_row_of_growth_by_new_keys() -> None:

@@ -11,12 +11,13 @@ from inspector.render.plain import (
     problem_row,
 )
 from inspector.render.tabular import Column, Table, Unit, values
+from tests.attributes import attributes
 from tests.render.samples import PROBLEM, finding, report
 
 
 def test_plain_finding_has_all_columns() -> None:
     row = values(finding_row(finding(evidence="e", next_step="n", cause="A timeout fired.")))
-    assert list(row) == [column.name for column in FindingRow.columns()]
+    assert list(row) == attributes(FindingRow.columns(), "name")
     assert row == {
         "id": "SS203",
         "severity": "error",
@@ -36,7 +37,7 @@ def test_plain_finding_has_all_columns() -> None:
 
 def test_plain_problem_has_all_columns() -> None:
     row = values(problem_row(PROBLEM))
-    assert list(row) == [column.name for column in ProblemRow.columns()]
+    assert list(row) == attributes(ProblemRow.columns(), "name")
     assert row == {
         "problem": "truncated",
         "path": "/ck/1.delta",

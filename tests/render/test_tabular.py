@@ -10,6 +10,8 @@ import pytest
 from inspector.exceptions import InspectorError
 from inspector.render import tabular as t
 from inspector.render.tabular import Column, StreamedRows, Unit
+from tests.attributes import attributes
+from tests.reports import column
 
 Rows = Annotated[t.Count, "Live rows."]
 
@@ -39,8 +41,8 @@ def test_columns_follow_field_order_of_base_classes() -> None:
         ("rows", Unit.COUNT, False, "Those of the thing.", "rows", False),
         ("class", Unit.TEXT, True, "Which kind.", "kind", True),
     ]
-    assert [column.rank for column in ThingRow.columns()] == [None, 1, None]
-    assert [(c.doc, c.rank) for c in Base.columns()] == [("", None), ("Live rows.", 7)]
+    assert attributes(ThingRow.columns(), "rank") == [None, 1, None]
+    assert attributes(Base.columns(), "doc", "rank") == [("", None), ("Live rows.", 7)]
 
 
 def test_optional_columns_appear_on_request() -> None:
@@ -77,6 +79,6 @@ def test_generator_rows_are_read_with_table() -> None:
     table = ThingRow.table("Things", rows())
     assert isinstance(table.rows, StreamedRows)
     assert not calls
-    assert [row["name"] for row in table.rows] == ["a", "b"]
+    assert column(table.rows, "name") == ["a", "b"]
     with pytest.raises(InspectorError, match="things"):
         list(table.rows)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.facts.versions import VersionFacts
 from inspector.findings.cost.ss309_fan_out import FanOut
@@ -30,16 +28,21 @@ def findings(written: int, records: int, windows: Windows | None = None) -> list
     return list(FanOut().findings(view))
 
 
-@pytest.mark.parametrize(("slide", "is_found"), [(5, True), (60, True), (61, False)])
-def test_event_in_many_overlapping_windows(slide: int, *, is_found: bool) -> None:
-    windows = Windows(1440 * MINUTE_MS, frozenset(n * slide * MINUTE_MS for n in (3, 7, 12)))
-    result = findings(0, 0, windows)
-    assert [finding.kind.id for finding in result] == ["SS309"] * is_found
-    if slide == 5:
-        assert result[0].cause == (
-            "Each event is written to 288 windows, which are 1 d long and begin every 5 min."
-        )
-        assert result[0].hides == ("SS217",)
+def windows_of_a_day(slide: int) -> Windows:
+    """Return windows of one day that start every ``slide`` minutes."""
+    slide_ms = slide * MINUTE_MS
+    return Windows(1440 * MINUTE_MS, frozenset({3 * slide_ms, 7 * slide_ms, 12 * slide_ms}))
+
+
+def test_event_in_many_overlapping_windows() -> None:
+    (finding,) = findings(0, 0, windows_of_a_day(slide=5))
+    assert finding.kind.id == "SS309"
+    assert finding.cause == (
+        "Each event is written to 288 windows, which are 1 d long and begin every 5 min."
+    )
+    assert finding.hides == ("SS217",)
+    assert findings(0, 0, windows_of_a_day(slide=60))
+    assert not findings(0, 0, windows_of_a_day(slide=61))
 
 
 def test_record_written_to_many_rows() -> None:

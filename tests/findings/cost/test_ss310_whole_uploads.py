@@ -8,6 +8,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.cost.ss310_whole_uploads import WholeUploads, changes_of, uploads_of
 from inspector.findings.rule import parse_thresholds
 from inspector.model import FileKind, StoreFile, Version
+from tests.attributes import attributes
 from tests.store_views import batch_clocks, operator_view
 
 ROWS = VersionFacts(stores=1, rows=10, value_bytes=800)
@@ -61,4 +62,4 @@ def test_column_families_share_uploads_of_partition() -> None:
     ]
     view = operator_view(zips(2, 300), zips(2, 300), compares=True, facts=facts)
     assert uploads_of(view) == (2, 600)
-    assert [version.puts for version in changes_of(view)] == [10]
+    assert attributes(changes_of(view), "puts") == [10]

@@ -7,6 +7,7 @@ import pytest
 from inspector.exceptions import DecodeError, FrameError, TailError, TruncatedError
 from inspector.findings.integrity.ss102_unreadable_file import UnreadableFile
 from inspector.model import Problem
+from tests.attributes import attributes
 from tests.store_views import problem, problem_findings
 
 
@@ -25,7 +26,7 @@ def test_cause_of_truncated_file() -> None:
 
 def test_bytes_after_end_mark_are_a_separate_warning() -> None:
     result = problem_findings(UnreadableFile, problem(TailError.slug), problem(FrameError.slug))
-    assert [finding.severity.word for finding in result] == ["warning", "error"]
+    assert attributes(result, "severity.word") == ["warning", "error"]
     assert result[0].cause.endswith("; Spark does not read so far, and no row is lost.")
     assert result[0].next_step == "nothing is needed to go on"
 

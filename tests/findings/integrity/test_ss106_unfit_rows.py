@@ -16,6 +16,7 @@ from inspector.operators.rule import StoreRule
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.fixture_folder import NEWEST
+from tests.reports import findings_with_id
 from tests.store_views import problem, problem_findings, store_view
 
 
@@ -51,9 +52,9 @@ def test_audit_compares_row_width_with_schema(tmp_path: Path) -> None:
     """As after a change of the query with ``stateSchemaCheck`` off, which Spark does not notice."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_global/checkpoint", root)
-    assert "SS106" not in {finding.kind.id for finding in api.audit(str(root)).findings}
+    assert findings_with_id(api.audit(str(root)), "SS106") == []
     newest = max(root.glob("state/0/*/*.delta"), key=lambda path: int(path.stem))
     wider = encode.row(parse_ddl("a bigint, b bigint, c bigint"), (1, 2, 3))
     newest.write_bytes(encode.state_file([(b"", wider)]))
-    (finding,) = (item for item in api.audit(str(root)).findings if item.kind.id == "SS106")
+    (finding,) = findings_with_id(api.audit(str(root)), "SS106")
     assert finding.cause.startswith("1 of 1 value has 32 bytes where their schema makes 24")

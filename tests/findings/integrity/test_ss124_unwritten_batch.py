@@ -18,12 +18,16 @@ from inspector.findings.integrity import ss124_unwritten_batch
 from inspector.findings.verdict import Level
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
+from tests.reports import finding_ids, findings_with_id
 
 LATER_MS = 1_000
 
 
 def planned(tmp_path: Path) -> tuple[Path, int, int]:
-    """A checkpoint with one more planned batch; when it was planned, and the usual gap, in ms."""
+    """Return a checkpoint with a further planned batch that has not run.
+
+    Returned with it are the time of the plan and the usual gap between batches, in milliseconds.
+    """
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_update/checkpoint", root)
     entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
@@ -43,7 +47,7 @@ def planned(tmp_path: Path) -> tuple[Path, int, int]:
 
 def findings(root: Path, now: int, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", lambda: now)
-    return [f for f in api.audit(str(root)).findings if f.kind.id == "SS124"]
+    return findings_with_id(api.audit(str(root)), "SS124")
 
 
 def test_severity_depends_on_age_of_planned_batch(
@@ -120,5 +124,5 @@ def test_time_dependent_audit_is_not_cached(
     levels = []
     for now in (at + gap, at + 3_600_000 * 3):
         monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", partial(int, now))
-        levels.append("SS124" in {f.kind.id for f in api.audit(str(root), options).findings})
+        levels.append("SS124" in finding_ids(api.audit(str(root), options)))
     assert levels == [False, True]

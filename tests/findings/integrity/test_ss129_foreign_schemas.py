@@ -8,15 +8,16 @@ from pathlib import Path
 from inspector import api
 from tests.fixture_folder import FIXTURES
 from tests.ill import ILL
+from tests.reports import damage_ids, findings_with_id
 
 
 def kinds(root: Path) -> set[str]:
-    """Ids of the findings about files and restarts."""
-    return {f.kind.id for f in api.audit(str(root)).findings if f.kind.id.startswith("SS1")}
+    """Return the ids of the findings about files and restarts."""
+    return damage_ids(api.audit(str(root)))
 
 
 def ill(tmp_path: Path) -> Path:
-    """A copy that was made by hand, next to its original."""
+    """Return a copy that was made by hand, next to its original."""
     root = ILL["SS129"].copy(tmp_path)
     ILL["SS129"].damage(root)
     return root
@@ -28,7 +29,7 @@ def test_manual_copy_is_reported_while_original_exists(tmp_path: Path) -> None:
     assert report.verdict is not None
     assert report.verdict.restart is not None
     assert report.verdict.restart.possible is True
-    (finding,) = [f for f in report.findings if f.kind.id == "SS129"]
+    (finding,) = findings_with_id(report, "SS129")
     assert finding.severity.word == "info"
     assert finding.cause == (
         f"Spark reads the state schemas of operator 0 from file:{tmp_path}/original, the "

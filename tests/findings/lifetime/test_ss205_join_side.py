@@ -11,6 +11,7 @@ from inspector.facts.join_rows import KeyTimeVotes, RemovedRows
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime.ss205_join_side import JoinSideKeeps
 from inspector.findings.views.join_side import JoinSides
+from tests.attributes import attributes
 from tests.join_views import LEFT, RIGHT, Side, join_view
 
 SIDE = Side()
@@ -71,13 +72,10 @@ def test_young_join_is_information() -> None:
     assert (finding.severity, finding.store_name) == (Severity.INFO, None)
     assert finding.cause.startswith("No row of the join was removed yet, as the watermark has pass")
     assert "has to advance by 1 min before it passes the first" in finding.evidence
-    for item in (
-        replace(YOUNG, removed=1),
-        replace(YOUNG, versions=4),
-        replace(YOUNG, rows=10),
-        None,
-    ):
-        assert findings(YOUNG, item) == []
+    assert findings(YOUNG, replace(YOUNG, removed=1)) == []
+    assert findings(YOUNG, replace(YOUNG, versions=4)) == []
+    assert findings(YOUNG, replace(YOUNG, rows=10)) == []
+    assert findings(YOUNG, None) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ def test_flat_watermark_has_no_finding() -> None:
 
 def test_event_time_copy_is_reported_as_ss209() -> None:
     copy = replace(SIDE, facts=(KeyTimeVotes((0,), same=90, covered=12),))
-    assert [finding.store_name for finding in findings(copy, SIDE)] == [RIGHT]
+    assert attributes(findings(copy, SIDE), "store_name") == [RIGHT]
     (finding,) = findings(copy, replace(SIDE, removed=1))
     assert finding.store_name == LEFT  # the other side has a range
 

@@ -15,6 +15,7 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime.ss210_undecided_keys import UndecidedKeys
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind, StoreRule
+from tests.attributes import attributes
 from tests.cases import KEY_TIME, TIMER
 from tests.store_views import batch_clocks, leftover_view
 
@@ -89,7 +90,7 @@ def test_keys_without_a_timeout_are_reported_by_ss201_alone() -> None:
     assert findings(before) != []
     calls = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
     assert findings(before, calls=calls) == []
-    assert [finding.rows for finding in findings(before, KEPT, calls=calls)] == [3]
+    assert attributes(findings(before, KEPT, calls=calls), "rows") == [3]
 
 
 @pytest.mark.parametrize(

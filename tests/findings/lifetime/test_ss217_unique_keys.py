@@ -73,48 +73,36 @@ def test_usual_keys_have_no_finding(options: dict[str, Any]) -> None:
     assert findings(NEVER, **options) == []
 
 
-@pytest.mark.parametrize(
-    ("growing", "keys", "is_found"), [(True, KEYS, True), (None, KEYS, False), (True, [], False)]
-)
-def test_expiring_groups_need_unique_column_and_growth(
-    growing: bool | None, keys: list[bytes], *, is_found: bool
-) -> None:
-    result = findings(EXPIRES, growing=growing, keys=keys)
-    assert bool(result) is is_found
-    if result:
-        assert result[0].cause == (
-            "No value of 'id' came again before its window ended: 280 of 280 puts made a new group."
-        )
+def test_expiring_groups_need_unique_column_and_growth() -> None:
+    (finding,) = findings(EXPIRES, growing=True, keys=KEYS)
+    assert finding.cause == (
+        "No value of 'id' came again before its window ended: 280 of 280 puts made a new group."
+    )
+    assert findings(EXPIRES, growing=None, keys=KEYS) == []
+    assert findings(EXPIRES, growing=True, keys=[]) == []
 
 
 def test_equal_row_and_record_counts_show_one_row_per_event() -> None:
     source = SourceOffset("0", "9", moved=True, records=40)
     sources = dict.fromkeys(range(7), (source,))
     assert findings(EXPIRES, sources=sources)
-    sample = {batch: (replace(source, records=41),) for batch in range(7)}
-    assert findings(EXPIRES, sources=sample) == []
+    more_records = dict.fromkeys(range(7), (replace(source, records=41),))
+    assert findings(EXPIRES, sources=more_records) == []
 
 
-@pytest.mark.parametrize(
-    ("calls", "is_found"),
-    [
-        (TimerCalls(armed_keys=9, timeout_removed=280), True),
-        (TimerCalls(armed_keys=9, timeout_removed=200), False),  # data removed a fourth or more
-        (TimerCalls(armed_keys=9, timeout_removed=280, never_armed_rows=1), False),
-    ],
-)
-def test_group_state_whose_timeouts_remove_all_keys(calls: TimerCalls, *, is_found: bool) -> None:
+def test_group_state_whose_timeouts_remove_all_keys() -> None:
+    calls = TimerCalls(armed_keys=9, timeout_removed=280)
     options: dict[str, Any] = {
         "operator_name": "flatMapGroupsWithState",
         "history": history(removed=40),
-        "calls": calls,
     }
-    result = findings(TIMEOUTS, **options)
-    assert bool(result) is is_found
-    if result:
-        assert "'id' came again before its timeout fired" in result[0].cause
-        returned = Ages(keys=100, born=200)  # 100 keys came back
-        assert findings(TIMEOUTS, returned, **options) == []
+    (finding,) = findings(TIMEOUTS, calls=calls, **options)
+    assert "'id' came again before its timeout fired" in finding.cause
+    returned = Ages(keys=100, born=200)  # 100 keys came back
+    assert findings(TIMEOUTS, returned, calls=calls, **options) == []
+    # Calls for data removed a fourth of the keys or more.
+    assert findings(TIMEOUTS, calls=replace(calls, timeout_removed=200), **options) == []
+    assert findings(TIMEOUTS, calls=replace(calls, never_armed_rows=1), **options) == []
 
 
 def test_function_without_timeouts_is_the_cause() -> None:

@@ -52,16 +52,16 @@ def timeouts(rows: dict[int, int], **options: Any) -> list[Finding]:
     return findings(TIMEOUTS, expiring(rows, timeout_kind=EVENT), **state | options)
 
 
-@pytest.mark.parametrize(
-    ("days", "severity"), [(181, Severity.INFO), (731, Severity.WARNING), (179, None)]
-)
-def test_event_time_far_in_future(days: int, severity: Severity | None) -> None:
-    result = findings(ROWS, expiring({0: 10, days * 24: 2}))
-    assert [finding.severity for finding in result] == ([] if severity is None else [severity])
-    if result:
-        assert (result[0].rows, result[0].bytes) == (2, 16)
-        assert result[0].cause.startswith("2 rows cannot expire for ")
-        assert "event times in the future" in result[0].cause
+@pytest.mark.parametrize(("days", "severity"), [(181, Severity.INFO), (731, Severity.WARNING)])
+def test_event_time_far_in_future(days: int, severity: Severity) -> None:
+    (finding,) = findings(ROWS, expiring({0: 10, days * 24: 2}))
+    assert (finding.severity, finding.rows, finding.bytes) == (severity, 2, 16)
+    assert finding.cause.startswith("2 rows cannot expire for ")
+    assert "event times in the future" in finding.cause
+
+
+def test_event_time_less_than_half_a_year_ahead_has_no_finding() -> None:
+    assert findings(ROWS, expiring({0: 10, 179 * 24: 2})) == []
 
 
 def test_few_rows_are_reported_only_with_large_share_of_store() -> None:
@@ -86,24 +86,25 @@ def test_event_time_timeout_set_from_wall_clock() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "is_found"),
+    "options",
     [
-        ({}, True),
-        ({"removed": 1}, False),
-        ({"growing": False}, True),  # new keys come
-        ({"thresholds": {"far_spans": "250.0"}}, False),  # 6 minutes of history
-        ({"thresholds": {"far_hours": "25.0"}}, False),
-        ({"thresholds": {"window_versions": "8"}}, False),
-        ({"history": [VersionFacts(rows=13, puts=1, inserts=1)] * 7}, False),  # others have no time
-        ({"history": [VersionFacts(rows=12, puts=1)] * 7, "growing": False}, False),
+        {"removed": 1},
+        {"thresholds": {"far_spans": "250.0"}},  # 6 minutes of history
+        {"thresholds": {"far_hours": "25.0"}},
+        {"thresholds": {"window_versions": "8"}},
+        {"history": [VersionFacts(rows=13, puts=1, inserts=1)] * 7},  # one row has no time
+        {"history": [VersionFacts(rows=12, puts=1)] * 7, "growing": False},
     ],
 )
-def test_all_rows_expire_late(options: dict[str, Any], *, is_found: bool) -> None:
-    result = findings(ROWS, expiring({24: 6, 25: 6}), **options)
-    assert bool(result) is is_found
-    if result:
-        assert result[0].severity is Severity.INFO
-        assert result[0].cause.startswith("No row can expire for 1 d (until 2023-11-16T00:00:00.0")
+def test_rows_that_expire_late_have_no_finding(options: dict[str, Any]) -> None:
+    assert findings(ROWS, expiring({24: 6, 25: 6}), **options) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"growing": False}])  # new keys arrive in both
+def test_all_rows_expire_late(options: dict[str, Any]) -> None:
+    (finding,) = findings(ROWS, expiring({24: 6, 25: 6}), **options)
+    assert finding.severity is Severity.INFO
+    assert finding.cause.startswith("No row can expire for 1 d (until 2023-11-16T00:00:00.0")
 
 
 @pytest.mark.parametrize(
@@ -155,25 +156,23 @@ def test_keys_removed_by_function_are_not_counted_as_timed_out(
     assert bool(timeouts({24: 12}, calls=calls, removed=2)) is is_found
 
 
-@pytest.mark.parametrize(
-    ("ends", "rows"),
-    [
-        ({0: 6, 2: 4, 800: 2}, 2),  # with nothing between
-        ({0: 6, 9: 4, 80: 2}, None),  # by less than ten times
-        ({0: 12}, None),
-    ],
-)
-def test_timeouts_far_later_than_others_are_counted(ends: dict[int, int], rows: int) -> None:
-    result = timeouts({hours: count for hours, count in ends.items() if count}, removed=1)
-    assert [finding.rows for finding in result] == ([] if rows is None else [rows])
-    if result:
-        assert result[0].cause == (
-            "2 of 12 timeouts end after 33 d at the earliest, and the others within 3 h: the gap "
-            "or timeout differs from row to row."
-        )
-        assert result[0].hides == ("SS217",)
-    sample = {"alike_share": "20%"}
-    assert timeouts({h: n for h, n in ends.items() if n}, removed=1, thresholds=sample) == []
+def test_timeouts_far_later_than_others_are_counted() -> None:
+    ends = {0: 6, 2: 4, 800: 2}
+    (finding,) = timeouts(ends, removed=1)
+    assert finding.rows == 2
+    assert finding.cause == (
+        "2 of 12 timeouts end after 33 d at the earliest, and the others within 3 h: the gap or "
+        "timeout differs from row to row."
+    )
+    assert finding.hides == ("SS217",)
+    assert timeouts(ends, removed=1, thresholds={"alike_share": "20%"}) == []
+
+
+# In the first case the latest timeouts are less than ten times as late as the others.
+@pytest.mark.parametrize("ends", [{0: 6, 9: 4, 80: 2}, {0: 12}])
+def test_timeouts_of_similar_length_have_no_finding(ends: dict[int, int]) -> None:
+    assert timeouts(ends, removed=1) == []
+    assert timeouts(ends, removed=1, thresholds={"alike_share": "20%"}) == []
 
 
 @pytest.mark.parametrize(("delay_days", "is_found"), [(7, True), (6, False)])

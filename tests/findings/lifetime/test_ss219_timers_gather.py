@@ -11,6 +11,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime.ss219_timers_gather import TimersGather
 from inspector.operators.rule import RowKind, StoreRule
+from tests.attributes import attributes
 from tests.store_views import store_view
 
 RULE = StoreRule(row_kind=RowKind.TIMER)
@@ -36,9 +37,7 @@ def findings(timers: int = 160, keys: int = 40, removed: int = 0, **options: Any
 )
 def test_several_timers_per_key_are_reported(keys: int, removed: int, *, is_found: bool) -> None:
     result = findings(keys=keys, removed=removed)
-    assert [(finding.kind.id, finding.severity) for finding in result] == (
-        [("SS219", Severity.INFO)] * is_found
-    )
+    assert attributes(result, "kind.id", "severity") == ([("SS219", Severity.INFO)] * is_found)
     for finding in result:
         assert (finding.rows, finding.bytes) == (160, 160)
         assert finding.cause == (

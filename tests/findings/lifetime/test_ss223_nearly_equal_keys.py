@@ -38,7 +38,7 @@ def findings(
 
 
 def users(spelled: int, total: int = 100) -> list[tuple[str, str]]:
-    """Return users, of whom some are there in upper case, too."""
+    """Return keys of users, some of which are spelled with a blank and in upper case."""
     names = [f"u{number}" for number in range(total - spelled)]
     return [(name, "de") for name in (*names, *(f" U{number}" for number in range(spelled)))]
 
@@ -69,7 +69,7 @@ def test_new_id_for_each_delivery_of_event_is_reported() -> None:
         "each time that it is sent or read, duplicates are not seen."
     )
     assert findings(EVENT, *rows, operator="stateStoreSave") == []
-    assert findings(EVENT, *(row for row in rows[:40])) == []
+    assert findings(EVENT, *rows[:40]) == []
 
 
 def test_read_time_in_key_is_reported() -> None:
@@ -96,7 +96,7 @@ def test_event_time_of_resent_event_is_reported() -> None:
     ],
 )
 def test_in_pairs_recognises_values_sent_twice(times: list[int], *, is_pairs: bool) -> None:
-    """Each value so many times, 100 in all."""
+    """``times`` has the number of occurrences of each value, 100 in total."""
     values = [number for number, count in enumerate(times) for _ in range(count)]
     assert len(values) == 100
     assert in_pairs(values) is is_pairs
@@ -122,7 +122,7 @@ def test_come_and_go_recognises_few_retries_within_short_time(
         values += [number] * count
         times += [int(draw.uniform(start, start + within)) for _ in range(count)]
     assert come_and_go(values, [*times[:-2], 0, 1000]) is are_tries
-    # One time far from all others says nothing of these.
+    # A single time far from all others does not change the result.
     assert come_and_go([*values, -1], [*times, 10**9]) is come_and_go(values, times)
 
 

@@ -41,8 +41,8 @@ def test_idle_source_is_named_with_its_offset() -> None:
         # It moved ten batches ago.
         offsets(*[[str(n), "a" if n < 5 else "b"] for n in range(BATCHES)]),
         # No source moved, and only one source.
-        offsets(*[["a", "a"] for _ in range(BATCHES)]),
-        offsets(*[["a"] for _ in range(BATCHES)]),
+        offsets(*[["a", "a"]] * BATCHES),
+        offsets(*[["a"]] * BATCHES),
         {n: entry for n, entry in IDLE.items() if n != 9},
     ],
 )

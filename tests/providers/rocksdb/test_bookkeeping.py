@@ -1,4 +1,4 @@
-"""RocksDB's own files in snapshots: what each command says of each damage, as Spark does."""
+"""RocksDB's own files in snapshots: commands and Spark agree on the effect of each damage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from inspector.exceptions import REFUSES, DecodeError, RefusedSnapshotError
 from inspector.model import UNLISTED, FileKind, StoreFile, Version
 from inspector.providers.rocksdb.bookkeeping import compare_tables, lost_message, manifest_name
 from inspector.providers.rocksdb.snapshot import read_snapshot
+from tests.attributes import attributes
 from tests.fixture_folder import FIXTURES
+from tests.reports import findings_with_id, slugs
 from tests.rocks import entries_of, manifest, numbers_edit, rewrite_zip, table_edit
 from tests.rocks_damage import DAMAGES, Damage, change_entry, newest_zip, restart_in
 
@@ -47,9 +49,9 @@ def test_commands_agree_on_damaged_bookkeeping(zips: Path, damage: Damage) -> No
     assert damage.words in api.info(str(zips)).summary["restart"]
     preflight = api.preflight(str(zips)).summary["verdict"]
     assert (preflight == "refused") is bool(damage.words)
-    result = [f"{finding.kind.id} {finding.severity.word}" for finding in verified.findings]
-    assert ("SS126 error" in result) is (damage.loses or bool(damage.words))
-    assert damage.loses == any(problem.slug == UNLISTED for problem in verified.problems)
+    result = attributes(verified.findings, "kind.id", "severity.word")
+    assert (("SS126", "error") in result) is (damage.loses or bool(damage.words))
+    assert (UNLISTED in slugs(verified.problems)) is damage.loses
 
 
 def test_rows_of_unlisted_table_are_not_counted(zips: Path) -> None:
@@ -62,7 +64,7 @@ def test_refused_snapshot_with_changelogs_is_a_warning(tmp_path: Path) -> None:
     root = Path(shutil.copytree(CHANGELOGS, tmp_path / "ck"))
     change_entry(root / STORE, "CURRENT", lambda _: b"")
     report = api.verify(str(root))
-    (finding,) = [finding for finding in report.findings if finding.kind.id == "SS126"]
+    (finding,) = findings_with_id(report, "SS126")
     assert finding.severity.word == "warning"
     assert restart_in(report).possible
     assert restart_in(report).loads[0].skipped == newest_zip(root / STORE).name
@@ -70,9 +72,10 @@ def test_refused_snapshot_with_changelogs_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_table_of_another_session_is_named(zips: Path) -> None:
-    """The unique id of a table in the MANIFEST is not the one that its properties make."""
+    """The unique id of a table in the MANIFEST differs from the id in the table's properties."""
     change_entry(zips / STORE, "MANIFEST", DAMAGES["MANIFEST has other unique ids"].change)
-    problem = next(p for p in api.verify(str(zips)).problems if p.slug == "refused-snapshot")
+    problems = {problem.slug: problem for problem in api.verify(str(zips)).problems}
+    problem = problems["refused-snapshot"]
     assert (problem.path or "").endswith(".sst")
     number = int(Path(problem.path or "").name.partition("-")[0])
     assert problem.message.endswith(f"{REFUSES}Mismatch in unique ID on table file {number}")
@@ -87,7 +90,7 @@ def test_missing_table_is_named_from_listing(zips: Path) -> None:
 
 
 def test_damaged_zip_entry_stops_spark(zips: Path) -> None:
-    """Spark unpacks every entry, so that its checksum has to be right."""
+    """Spark unpacks every entry and fails if a checksum is wrong."""
     path = newest_zip(zips / STORE)
     entries = entries_of(path)
     name = next(name for name in entries if name.startswith("OPTIONS"))
@@ -129,22 +132,30 @@ def test_tables_of_metadata_and_manifest_are_compared() -> None:
     log = manifest([numbers_edit(), table_edit(8, 50), table_edit(9, 60)])
     sound = compare_tables("M", log, [listed(8, 50), listed(9, 60)])
     assert (sound.refusal, sound.unlisted) == (None, frozenset())
-    assert compare_tables("M", log, [*map(listed, (8, 9, 10), (50, 60, 70))]).unlisted == {
-        "SSTs/10-u.sst"
-    }
-    for tables, words in (
-        ([listed(8, 50)], "No such file or directory: While open a file for random read: 000009"),
-        ([listed(8, 50), listed(9, 61)], "Bad table magic number"),
-        ([listed(8, 50), listed(9, 59)], "Input is too short to be an SST file"),
-    ):
-        refusal = compare_tables("M", log, tables).refusal
-        assert refusal is not None
-        assert words in refusal.message
+    further = compare_tables("M", log, [listed(8, 50), listed(9, 60), listed(10, 70)])
+    assert further.unlisted == {"SSTs/10-u.sst"}
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ([(8, 50)], "No such file or directory: While open a file for random read: 000009"),
+        ([(8, 50), (9, 61)], "Bad table magic number"),
+        ([(8, 50), (9, 59)], "Input is too short to be an SST file"),
+    ],
+)
+def test_missing_table_or_table_of_wrong_size_is_refused(
+    tables: list[tuple[int, int]], words: str
+) -> None:
+    log = manifest([numbers_edit(), table_edit(8, 50), table_edit(9, 60)])
+    refusal = compare_tables("M", log, [listed(*table) for table in tables]).refusal
+    assert refusal is not None
+    assert words in refusal.message
 
 
 def test_overlapping_tables_of_level_lose_rows() -> None:
     """RocksDB 8.3.2 refuses such a database, and 9.8.4 opens it without any row."""
-    tables = [table_edit(number, 50, level=6) for number in (8, 9)]
+    tables = [table_edit(8, 50, level=6), table_edit(9, 50, level=6)]
     pair = [listed(8, 50), listed(9, 50)]
     result = compare_tables("M", manifest([numbers_edit(), *tables]), pair)
     assert result.refusal is None
@@ -158,27 +169,37 @@ def test_zip_without_rocksdb_files_has_no_problem(zips: Path) -> None:
     rewrite_zip(path, {"metadata": entries_of(path)["metadata"]})
     report = api.verify(str(zips))
     assert restart_in(report).possible
-    assert not any(finding.kind.id == "SS126" for finding in report.findings)
+    assert findings_with_id(report, "SS126") == []
 
 
 def test_zip_without_current_file_and_wal_loses_all_rows(zips: Path) -> None:
     """RocksDB begins an empty database, as Spark 4.3.0 did."""
     path = newest_zip(zips / STORE)
     entries = entries_of(path)
-    own = {name: content for name, content in entries.items() if not name.endswith(".log")}
-    del own["CURRENT"]
-    rewrite_zip(path, own)
+    del entries["CURRENT"]
+    del entries[next(name for name in entries if name.endswith(".log"))]
+    rewrite_zip(path, entries)
     report = api.verify(str(zips))
     assert restart_in(report).possible
-    assert any(problem.slug == UNLISTED for problem in report.problems)
+    assert UNLISTED in slugs(report.problems)
 
 
-def test_bookkeeping_without_counterpart_has_no_problem() -> None:
-    later = manifest([numbers_edit(), b"\xff\x1f"])
-    odd = [("SSTs/a.sst", {"localFileName": "a.sst"})]
-    for log, tables in ((later, [listed(8, 50)]), (manifest([numbers_edit()]), odd)):
-        result = compare_tables("M", log, tables)
-        assert (result.refusal, result.unlisted, result.unique_ids) == (None, frozenset(), {})
+@pytest.mark.parametrize(
+    ("log", "tables"),
+    [
+        pytest.param(manifest([numbers_edit(), b"\xff\x1f"]), [listed(8, 50)], id="unknown edit"),
+        pytest.param(
+            manifest([numbers_edit()]),
+            [("SSTs/a.sst", {"localFileName": "a.sst"})],
+            id="unknown table name",
+        ),
+    ],
+)
+def test_bookkeeping_without_counterpart_has_no_problem(
+    log: bytes, tables: list[tuple[str, dict[str, object]]]
+) -> None:
+    result = compare_tables("M", log, tables)
+    assert (result.refusal, result.unlisted, result.unique_ids) == (None, frozenset(), {})
 
 
 @given(

@@ -1,4 +1,4 @@
-"""The places of rows in their lists, over the versions of a store."""
+"""Positions of rows in their lists, over the versions of a store."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.rocks import MERGE, PUT, REMOVAL
 Entry = tuple[int, str, int]
 """Kind, key and rows of an entry."""
 Record = tuple[str, int, bool]
-"""Key, place, and whether it is put."""
+"""Key, position in the list, and True if the row is put or False if it is removed."""
 
 
 def applied(lists: ListLengths, path: str, version: int, entries: list[Entry]) -> list[Record]:
-    """The records of one file, in blocks of two entries."""
+    """Return the records of one file, which is read in blocks of two entries."""
     lists.begin(path, version, snapshot=path.endswith("zip"))
     result: list[Record] = []
     for at in range(0, len(entries), 2):
@@ -52,7 +52,7 @@ def test_list_rows_are_put_appended_and_removed() -> None:
         ("b", 0, False),
     ]
     assert applied(lists, "3", 3, [(MERGE, "b", 1)]) == [("b", 0, True)]
-    # Read again, a file gives what it gave before.
+    # A second read of a file gives the same records.
     assert applied(lists, "2", 2, second)[1:3] == [("a", 1, False), ("a", 2, False)]
     assert applied(lists, "4", 4, [(REMOVAL, "b", 0)]) == [("b", 0, False)]
 

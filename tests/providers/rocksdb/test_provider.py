@@ -5,6 +5,7 @@ from __future__ import annotations
 from inspector.model import FileKind, StoreFile
 from inspector.providers.registry import classify, provider_by_name
 from inspector.providers.rocksdb import PROVIDER
+from tests.attributes import attributes
 from tests.rocks import UUID
 
 CLASS = "org.apache.spark.sql.execution.streaming.state.{}StateStoreProvider"
@@ -30,9 +31,9 @@ def test_changelogs_are_deltas_and_zips_are_snapshots() -> None:
 
 def test_rocksdb_provider_ignores_hdfs_files() -> None:
     settled = PROVIDER.resolve_attempts(files("1.delta", "1.changelog"), {})
-    assert [file.kind for file in settled] == [FileKind.OTHER, FileKind.DELTA]
+    assert attributes(settled, "kind") == [FileKind.OTHER, FileKind.DELTA]
     theirs = provider_by_name("hdfs").resolve_attempts(files("1.delta", "1.zip"), {})
-    assert [file.kind for file in theirs] == [FileKind.DELTA, FileKind.OTHER]
+    assert attributes(theirs, "kind") == [FileKind.DELTA, FileKind.OTHER]
     table = StoreFile("/c/state/0/0/SSTs/000008-x.sst", FileKind.TABLE, None, 5)
     assert PROVIDER.resolve_attempts([table], {}) == (table,)
     (resolve_attempt,) = provider_by_name("hdfs").resolve_attempts([table], {})
@@ -42,4 +43,4 @@ def test_rocksdb_provider_ignores_hdfs_files() -> None:
 def test_uncommitted_attempt_is_abandoned() -> None:
     pair = files(f"1_{UUID}.changelog", "1_ffff.changelog")
     settled = PROVIDER.resolve_attempts(pair, {1: frozenset([UUID])})
-    assert [file.kind for file in settled] == [FileKind.DELTA, FileKind.ABANDONED]
+    assert attributes(settled, "kind") == [FileKind.DELTA, FileKind.ABANDONED]

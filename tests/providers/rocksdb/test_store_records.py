@@ -1,4 +1,4 @@
-"""Entries of a changelog to the records of one store."""
+"""Entries of a changelog are decoded to the records of one store."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from inspector.providers.rocksdb.store_records import Encoding, ListLengths, dec
 from inspector.sparktypes import LONG, StructType
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 from tests import encode
+from tests.attributes import attributes
 from tests.rocks import (
     MERGE,
     PUT,
@@ -40,7 +41,7 @@ Record = tuple[bytes, bytes | None]
 
 
 def blocks(entries: list[Entry], encoding: Encoding, version: int = 2) -> list[RecordBlock]:
-    """The blocks of a changelog, which comes in small pieces."""
+    """Return the record blocks of a changelog that is read in pieces of 50 bytes."""
     data = changelog(entries, version)
     _, actual = read_changelog(data[i : i + 50] for i in range(0, len(data), 50))
     lists = ListLengths()
@@ -68,6 +69,11 @@ def records(entries: list[Entry], encoding: Encoding, version: int = 2) -> list[
     ]
 
 
+def checksum_mismatches(result: list[RecordBlock]) -> list[int]:
+    """Return the numbers of the records whose checksum is wrong."""
+    return [block.first_record + i for block in result for i in block.checksum_mismatches]
+
+
 def key(name: str) -> bytes:
     return encode.row(KEY, [name])
 
@@ -87,8 +93,11 @@ def test_rows_follow_their_encoding_version_byte(version: int) -> None:
 
 def test_column_family_has_only_its_own_entries() -> None:
     entries: list[Entry] = [
-        (PUT, family(number) + encoded(key(str(i))), encoded(value(i)))
-        for i, number in enumerate([1, 2, 2, 0x0101, 1])
+        (PUT, family(1) + encoded(key("0")), encoded(value(0))),
+        (PUT, family(2) + encoded(key("1")), encoded(value(1))),
+        (PUT, family(2) + encoded(key("2")), encoded(value(2))),
+        (PUT, family(0x0101) + encoded(key("3")), encoded(value(3))),
+        (PUT, family(1) + encoded(key("4")), encoded(value(4))),
     ]
     two = Encoding(KeyDecoder(KEY, KeyEncoder()), family=2)
     assert records(entries, two) == [(key("1"), value(1)), (key("2"), value(2))]
@@ -102,10 +111,12 @@ def test_prefix_encoded_keys_are_joined_and_keep_file_offset() -> None:
         (PUT, prefixed(schema, ("user", 5), 1), encoded(value(1))),
         (REMOVAL, prefixed(schema, ("user", 6), 1), None),
     ]
-    rows = [encode.row(schema, ("user", n)) for n in (5, 6)]
-    assert records(entries, encoding, 1) == [(rows[0], value(1)), (rows[1], None)]
+    assert records(entries, encoding, 1) == [
+        (encode.row(schema, ("user", 5)), value(1)),
+        (encode.row(schema, ("user", 6)), None),
+    ]
     first, *_ = blocks(entries, encoding, 1)
-    assert first.raw_place(0) == 4  # behind the length of the key, in the file itself
+    assert first.raw_place(0) == 4  # offset in the file, after the length of the key
 
 
 @pytest.mark.parametrize("delimiter", [0, 1])
@@ -126,11 +137,12 @@ def test_every_row_of_list_value_is_a_record(delimiter: int) -> None:
         (REMOVAL, at, None),
     ]
     struct = struct_of(TEXT, LONG, LONG)
-    keys = [encode.row(struct, ("k", 7, index)) for index in range(3)]
+    row_0, row_1 = encode.row(struct, ("k", 7, 0)), encode.row(struct, ("k", 7, 1))
+    row_2 = encode.row(struct, ("k", 7, 2))
     assert records(entries, encoding) == [
-        *((keys[0], value(1)), (keys[1], value(2)), (keys[2], value(3))),
-        *((keys[0], value(4)), (keys[1], None), (keys[2], None)),
-        (keys[0], None),
+        *((row_0, value(1)), (row_1, value(2)), (row_2, value(3))),
+        *((row_0, value(4)), (row_1, None), (row_2, None)),
+        (row_0, None),
     ]
 
 
@@ -144,10 +156,13 @@ def test_row_checksums_are_removed_and_checked() -> None:
         (REMOVAL, b"\0\0\0\0" + at, None),
         (PUT, family(4) + encoded(key("x")), summed(b"", b"")),
     ]
-    expected = [(key("k"), item) for item in (value(1), None, value(2), None)]
-    assert records(entries, encoding) == expected
-    wrong = [b.first_record + i for b in blocks(entries, encoding) for i in b.checksum_mismatches]
-    assert wrong == [2, 3]
+    assert records(entries, encoding) == [
+        (key("k"), value(1)),
+        (key("k"), None),
+        (key("k"), value(2)),
+        (key("k"), None),
+    ]
+    assert checksum_mismatches(blocks(entries, encoding)) == [2, 3]
 
 
 def test_row_checksum_written_by_spark_4_3_0() -> None:
@@ -167,10 +182,10 @@ def test_list_values_have_one_checksum_per_row() -> None:
         KeyDecoder(KEY, KeyEncoder()), row_checksum=True, several_values=True, delimiter_bytes=1
     )
     at = encoded(key("k"))
-    good, bad = (summed(at + extra, listed(value(1))) for extra in (b"", b"?"))
+    good, bad = summed(at, listed(value(1))), summed(at + b"?", listed(value(1)))
     result = blocks([(PUT, at, good + b"," + good), (MERGE, at, bad)], encoding)
-    assert sum(block.count for block in result) == 3
-    assert [b.first_record + i for b in result for i in b.checksum_mismatches] == [2]
+    assert sum(attributes(result, "count")) == 3
+    assert checksum_mismatches(result) == [2]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Blocks as the templates need them: bounded, with a text for those who do not see them."""
+"""Views of page blocks: bounded size and a text alternative."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from inspector.render.page.document import (
     views_of,
 )
 from inspector.render.tabular import Column, Table, Unit
+from tests.attributes import attributes
 from tests.render.samples import EMPTY, table
 
 LINES = LineChart(
@@ -34,7 +35,7 @@ BARS = BarChart(
 
 def test_page_table_omits_columns_not_for_people() -> None:
     view = table_view(table())
-    assert [head.text for head in view.heads][-1] == "done"
+    assert attributes(view.heads, "text")[-1] == "done"
     assert "not for people" not in {item.text for row in view.rows for item in row}
     assert view.heads[3].number
     nothing = table_view(EMPTY)
@@ -56,7 +57,7 @@ def test_line_chart_has_text_and_table() -> None:
     assert view.said == (
         "Rows: 9 after batch 6, 7 after batch 4; least 7, most 9. Heap: not known."
     )
-    assert [[item.text for item in row] for row in view.table.rows] == [
+    assert [attributes(row, "text") for row in view.table.rows] == [
         ["4", "1970-01-01 00:00:01", "7", "-"],
         ["5", "-", "-", "-"],
         ["6", "1970-01-01 00:00:03", "9", "-"],
@@ -73,9 +74,9 @@ def test_line_chart_table_keeps_newest_batches() -> None:
 
 def test_bar_widths_are_relative_to_longest_bar() -> None:
     old, new = bars_view(BARS).bars
-    assert [(rect.part, rect.x, rect.width) for rect in old.rects] == [(0, 0, 75), (1, 75, 25)]
-    assert [(rect.part, rect.x, rect.width) for rect in new.rects] == [(1, 0, 2.5)]
-    assert [cell.number for cell in old.cells] == [30, 10]
+    assert attributes(old.rects, "part", "x", "width") == [(0, 0, 75), (1, 75, 25)]
+    assert attributes(new.rects, "part", "x", "width") == [(1, 0, 2.5)]
+    assert attributes(old.cells, "number") == [30, 10]
 
 
 def test_small_bars_are_visible_and_bars_fit_width() -> None:
