@@ -18,6 +18,7 @@ from inspector.model import Redact
 from tests import cases
 from tests.encode import Record
 from tests.fixture_folder import NEWEST
+from tests.reports import column, columns, finding_ids
 
 SHOWN = Options(redact=Redact.NONE)
 KEPT = NEWEST / "trouble_kept_timeouts/checkpoint"
@@ -91,20 +92,20 @@ def without_timer(root: Path) -> list[dict[str, Any]]:
 
 
 def kinds(root: Path) -> set[str]:
-    return {finding.kind.id for finding in api.audit(str(root)).findings}
+    return set(finding_ids(api.audit(str(root))))
 
 
-@pytest.mark.parametrize("options", [0, 2])
-def test_timers_set_by_copy_are_due_in_next_batch(tmp_path: Path, options: int) -> None:
+@pytest.mark.parametrize("empty_batches", [0, 2])
+def test_timers_set_by_copy_are_due_in_next_batch(tmp_path: Path, empty_batches: int) -> None:
     """Of 80 leftovers none is proven any more; as the work of a query they could not be."""
     root = copy(KEPT, tmp_path)
     result = without_timer(root)
     assert (len(result), kinds(root) & {"SS118", "SS203"}) == (80, {"SS203"})
-    for item in range(1 + options):
-        append(root, by_partition(result, timer=1) if not item else {})
-    report = api.audit(str(root))
-    assert not {finding.kind.id for finding in report.findings} & {"SS118", "SS203", "SS210"}
-    assert [dict(row) for row in api.leftovers(str(root)).primary.rows] == []
+    append(root, by_partition(result, timer=1))
+    for _ in range(empty_batches):
+        append(root, {})
+    assert {"SS118", "SS203", "SS210"}.isdisjoint(kinds(root))
+    assert list(api.leftovers(str(root)).primary.rows) == []
     assert "Batch 14 was appended by a tool" in " ".join(api.info(str(root)).notes)
 
 
@@ -117,11 +118,11 @@ def test_versions_of_query_are_judged_by_their_batch(tmp_path: Path) -> None:
 def test_rows_written_by_tool_prove_nothing_about_function(tmp_path: Path) -> None:
     """The records look like those of a function that answers timeouts by taking them away."""
     root = copy(KEPT, tmp_path)
-    before = {row["key_hex"] for row in api.leftovers(str(root), SHOWN).primary.rows}
+    before = column(leftovers(root), "key_hex")
     armed = [row for row in rows(root) if row["value"]["timeoutTimestamp"] != -1]
     assert armed
     append(root, by_partition(armed, timer=-1))
-    assert {row["key_hex"] for row in api.leftovers(str(root), SHOWN).primary.rows} == before
+    assert column(leftovers(root), "key_hex") == before
 
 
 def test_rows_removed_by_tool_leave_other_proofs(tmp_path: Path) -> None:
@@ -137,17 +138,17 @@ def test_rows_removed_by_tool_leave_other_proofs(tmp_path: Path) -> None:
 
 def test_history_continues_through_snapshot_of_tool(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
-    expected = {(row["key_hex"], row["fired"], row["last_put_batch"]) for row in told(root)}
+    expected = columns(leftovers(root), "key_hex", "fired", "last_put_batch")
     complete: dict[int, list[Record]] = {}
-    for row in rows(root):
-        record = bytes.fromhex(row["key_hex"]), bytes.fromhex(row["value_hex"])
-        complete.setdefault(row["partition_id"], []).append(record)
+    for partition, key, value in columns(rows(root), "partition_id", "key_hex", "value_hex"):
+        record = bytes.fromhex(key), bytes.fromhex(value)
+        complete.setdefault(partition, []).append(record)
     append(root, complete, snapshot=True)
-    assert {(row["key_hex"], row["fired"], row["last_put_batch"]) for row in told(root)} == expected
+    assert columns(leftovers(root), "key_hex", "fired", "last_put_batch") == expected
     assert not kinds(root) & {"SS101", "SS105"}
 
 
-def told(root: Path, options: Options = SHOWN) -> list[dict[str, Any]]:
+def leftovers(root: Path, options: Options = SHOWN) -> list[dict[str, Any]]:
     return [dict(row) for row in api.leftovers(str(root), options).primary.rows]
 
 
@@ -155,14 +156,14 @@ def test_expired_row_put_by_tool_is_no_leftover_of_batch(tmp_path: Path) -> None
     """Until a query has run a batch with it."""
     root = copy(DEDUP, tmp_path)
     by_rule = replace(SHOWN, operator_rules=("0=key.ts<=watermark",))
-    assert told(root, by_rule) == []
+    assert leftovers(root, by_rule) == []
     checkpoint = api.info(str(root))
     assert checkpoint.findings == ()
     old = old_row(root)
     append(root, old)
-    assert (told(root, by_rule), kinds(root) & {"SS118", "SS202"}) == ([], set())
+    assert (leftovers(root, by_rule), kinds(root) & {"SS118", "SS202"}) == ([], set())
     append(root, {}, later_ms=10_000)
-    assert len(told(root, by_rule)) == 1
+    assert len(leftovers(root, by_rule)) == 1
 
 
 def old_row(root: Path) -> dict[int, list[Record]]:

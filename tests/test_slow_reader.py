@@ -17,7 +17,7 @@ from inspector.analyses import watch as following
 from inspector.analyses.shared.opening import OUTPACED
 from inspector.checkpoint.storage import Storage
 from inspector.model import NO_FAULT
-from tests.cli.support import run
+from tests.cli.support import run, values
 from tests.faults import before_each_read
 from tests.growing import Endless
 from tests.profiles import crossed
@@ -94,30 +94,29 @@ def test_running_query_is_not_reported_as_damage(
 @pytest.mark.parametrize(
     ("case", "subject", "form"), crossed(tuple(CASES), ("rows", "changes"), ("parquet", "csv"))
 )
+@pytest.mark.parametrize("batches", [SLOW, TOO_SLOW])
 def test_export_of_running_query_is_one_batch_or_absent(
-    case: str, subject: str, form: str, tmp_path: Path
+    case: str, subject: str, form: str, batches: Fraction, tmp_path: Path
 ) -> None:
-    for batches in (SLOW, TOO_SLOW):
-        folder = tmp_path / str(batches.numerator)
-        query = begun(case, folder)
-        with before_each_read(slowed(query, batches)):
-            outcome = run("export", subject, query.root, "-O", f"{folder}/out/", "--format", form)
-        assert "problem: " not in outcome.err
-        # The changes of each of its stores are read from all the files that they share.
-        too_slow = batches is TOO_SLOW or (case, subject) == ("transformWithState", "changes")
-        assert outcome.code == 0 or (outcome.code == 4 and too_slow)
-        assert (folder / "out").exists() == (outcome.code == 0)
-        assert (OUTPACED in outcome.err) == (outcome.code == 4)
+    query = begun(case, tmp_path)
+    with before_each_read(slowed(query, batches)):
+        outcome = run("export", subject, query.root, "-O", f"{tmp_path}/out/", "--format", form)
+    assert "problem: " not in outcome.err
+    # The changes of each of its stores are read from all the files that they share.
+    too_slow = batches is TOO_SLOW or (case, subject) == ("transformWithState", "changes")
+    assert outcome.code == 0 or (outcome.code == 4 and too_slow)
+    assert (tmp_path / "out").exists() == (outcome.code == 0)
+    assert (OUTPACED in outcome.err) == (outcome.code == 4)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_named_batch_that_was_purged_is_error(case: str, tmp_path: Path) -> None:
-    for command in ("rows", "audit"):
-        query = begun(case, tmp_path / command)
-        with before_each_read(slowed(query, TOO_SLOW)):
-            outcome = run(command, query.root, "--batch", str(query.batch), "-o", "json")
-        assert outcome.code == 4
-        assert "is no longer there: the query removed its files" in outcome.out + outcome.err
+@pytest.mark.parametrize("command", ["rows", "audit"])
+def test_named_batch_that_was_purged_is_error(case: str, command: str, tmp_path: Path) -> None:
+    query = begun(case, tmp_path)
+    with before_each_read(slowed(query, TOO_SLOW)):
+        outcome = run(command, query.root, "--batch", str(query.batch), "-o", "json")
+    assert outcome.code == 4
+    assert "is no longer there: the query removed its files" in outcome.out + outcome.err
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -133,10 +132,10 @@ def test_watch_skips_purged_batches(
             "watch", query.root, "--interval", "0.001", "--until", str(last), "-o", "ndjson"
         )
     assert (outcome.code, "problem: " in outcome.err) == (0, False)
-    result = [row["batch_id"] for row in outcome.ndjson]
+    result = values(outcome.ndjson, "batch_id")
     assert result == sorted(set(result))
     assert result[-1] >= last
-    assert {row["level"] for row in outcome.ndjson} <= {"ok", "info", "warning"}
+    assert set(values(outcome.ndjson, "level")) <= {"ok", "info", "warning"}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -14,7 +14,7 @@ from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.facts.registry import facts_schema
 from inspector.schemas import TASKS
-from tests.cli.support import checkpoint_of, copy_of, replace_state
+from tests.cli.support import checkpoint_of, copy_of, replace_state, values
 from tests.encode import Record, row
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
@@ -62,7 +62,7 @@ def _json(text: str) -> Any:
 
 def by_inspector(path: Path, batch: int) -> list[tuple[int, Any, Any]]:
     report = api.rows(str(path), api.Options(batch=batch))
-    rows = [(row["partition_id"], row["key"], row["value"]) for row in report.primary.rows]
+    rows = values(report.primary.rows, "partition_id", "key", "value")
     assert report.complete
     return rows
 
@@ -133,8 +133,7 @@ def test_rows_of_new_query_equal_rows_of_spark(spark: Any, live: Path, back: int
     assert newest >= 3
     ours = by_inspector(live, newest - back)
     assert_same(by_spark(spark, live, newest - back), ours)
-    names = list(ours[0][2])
-    assert "count#2" in names, "count(*) and avg() both keep a field named count"
+    assert "count#2" in ours[0][2], "count(*) and avg() both keep a field named count"
 
 
 def test_checkpoint_of_spark_has_no_problems(live: Path) -> None:
@@ -179,5 +178,5 @@ def test_installed_spark_reads_fixture_alike(spark: Any) -> None:
 @since_4_0
 def test_fact_counts_equal_rows_of_spark(spark: Any, live: Path) -> None:
     rows = by_spark(spark, live, 2)
-    messages = api.sizes(str(live), api.Options(batch=2), by="partition").primary.rows
-    assert {row["partition_id"]: row["rows"] for row in messages} == Counter(p for p, *_ in rows)
+    sizes = api.sizes(str(live), api.Options(batch=2), by="partition").primary.rows
+    assert dict(values(sizes, "partition_id", "rows")) == Counter(p for p, *_ in rows)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.cli.support import run
+from tests.cli.support import run, values
 from tests.faults import refusing
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
@@ -38,13 +39,13 @@ COMMANDS = "audit", "rows", "diff", "top"
     # Each file has eight, to which seven is prime: a plain run has all files, commands and errors.
     sampled([(*file, c, e) for file in FILES for c in COMMANDS for e in ERRORS], 7),
 )
-def test_no_file_is_damaged_that_was_not_read(
+def test_unread_file_is_not_reported_as_damaged(
     case: str, name: str, command: str, error: OSError
 ) -> None:
     with refusing(name, error):
         outcome = run(command, NEWEST / case / "checkpoint", "-o", "json")
     if outcome.out:
-        slugs = {problem["problem"] for problem in outcome.json["problems"]}
+        slugs = set(values(outcome.json["problems"], "problem"))
         assert DAMAGE.isdisjoint(slugs)
         assert (outcome.code == 0) == slugs.isdisjoint(("vanished", "denied", "missing-metadata"))
     else:
@@ -53,7 +54,7 @@ def test_no_file_is_damaged_that_was_not_read(
 
 @pytest.mark.parametrize(("subject", "form"), [("rows", "parquet"), ("changes", "csv")])
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_written_says_what_was_not_read(
+def test_exports_and_copies_report_unread_files(
     case: str, subject: str, form: str, tmp_path: Path
 ) -> None:
     """The files are whole, and hold what could be read."""
@@ -63,11 +64,9 @@ def test_what_is_written_says_what_was_not_read(
         outcome = run("export", subject, root, "-O", f"{tmp_path}/out/", "--format", form)
         copied = run("copy", root, tmp_path / "copy")
         differences = run("diff", root, "-o", "json").json
-    assert {problem["problem"] for problem in differences["problems"]} == {"denied"}
-    lines = [line for line in outcome.err.splitlines() if line.startswith("problem: ")]
+    assert set(values(differences["problems"], "problem")) == {"denied"}
     assert outcome.code == 4
-    assert lines
-    assert {line.rpartition(": ")[2] for line in lines} == {"refused"}
+    assert set(re.findall("^problem: .*: (.*)$", outcome.err, re.M)) == {"refused"}
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {f".{form}"}
     assert copied.code in (4, 6)
     assert ": refused" in copied.err
@@ -81,17 +80,17 @@ def age(path: Path) -> int:
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".sst"])
-def test_what_snapshots_share_is_not_damaged_either(suffix: str) -> None:
+def test_unread_file_of_snapshot_is_denied(suffix: str) -> None:
     root = NEWEST / "rocksdb_agg_update_snapshots/checkpoint"
-    name = next(path.name for path in sorted(root.rglob(f"*{suffix}")))
+    name = min(root.rglob(f"*{suffix}")).name
     with refusing(name, PermissionError("refused")):
         outcome = run("files", root, "-o", "json")
-    assert {problem["problem"] for problem in outcome.json["problems"]} == {"denied"}
+    assert set(values(outcome.json["problems"], "problem")) == {"denied"}
     assert outcome.code == 4
 
 
 @pytest.mark.parametrize("name", ["5.delta", "10.delta"])
-def test_a_count_says_that_a_part_was_not_read(name: str) -> None:
+def test_row_count_of_partly_unread_state_is_marked(name: str) -> None:
     with refusing(name, PermissionError("refused")):
         outcome = run("audit", NEWEST / "agg_update/checkpoint", "-o", "json")
         text = " ".join(run("audit", NEWEST / "agg_update/checkpoint").out.split())

@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[account.Workload]:
 
 
 @pytest.mark.spark
-def test_the_calls_account_for_all_rows(made: list[account.Workload]) -> None:
+def test_recorded_calls_account_for_all_rows(made: list[account.Workload]) -> None:
     assert len(made) == COUNT
     assert [workload.name for workload in made if account.check(workload)] == []
     assert any(account.PANDAS in workload.names().values() for workload in made)
@@ -41,7 +41,7 @@ def test_the_calls_account_for_all_rows(made: list[account.Workload]) -> None:
 
 
 @pytest.mark.spark
-def test_nothing_wrong_is_said_of_them(made: list[account.Workload]) -> None:
+def test_workloads_have_no_wrong_judgements(made: list[account.Workload]) -> None:
     scores = [judge.judge(workload) for workload in made]
     total = sum(scores, judge.Score())
     assert total.examples == []
@@ -50,31 +50,32 @@ def test_nothing_wrong_is_said_of_them(made: list[account.Workload]) -> None:
     assert not total.warnings
 
 
-def test_what_is_said_is_held_against_all_that_is_known() -> None:
+@pytest.mark.parametrize(
+    ("change", "is_right"),
+    [
+        ({}, True),
+        ({"class": "kept_without_timeout"}, False),
+        ({"expired_batch": 3}, False),
+        ({"expired_batch": 5}, False),
+        ({"first_expired_batch": 2}, False),
+        ({"clock_ms": 91}, False),
+        ({"fired": 3}, False),
+    ],
+)
+def test_judge_finds_wrong_field_of_leftover(change: dict[str, object], is_right: bool) -> None:
     workload = account.Workload(Path(), "one", {"op": "fm"}, "", [], {}, [])
     truth = judge.Truth("rearmed", batch=4, timer=90, first=3, fired=2)
-    message = {"class": "rearmed", "expired_batch": 4, "first_expired_batch": 3, "clock_ms": 90}
-    message |= {"fired": 2, "certainty": "proven", "reason": None}
-    wrong: list[dict[str, object]] = [
-        {"class": "kept_without_timeout"},
-        {"expired_batch": 3},
-        {"expired_batch": 5},
-        {"first_expired_batch": 2},
-        {"clock_ms": 91},
-        {"fired": 3},
-    ]
-    assert judge.fault(workload, 5, message, truth) == ""
-    assert judge.fault(workload, 5, message, None)
-    assert [
-        change for change in wrong if not judge.fault(workload, 5, message | change, truth)
-    ] == []
+    row = {"class": "rearmed", "expired_batch": 4, "first_expired_batch": 3, "clock_ms": 90}
+    row |= {"fired": 2, "certainty": "proven", "reason": None}
+    assert (judge.fault(workload, 5, row | change, truth) == "") is is_right
+    assert judge.fault(workload, 5, row, None) != ""
 
 
 @pytest.mark.parametrize(
     ("mode", "clock", "right"),
     [("complete", 7, True), ("complete", 8, False), ("append", 7, False)],
 )
-def test_a_covered_row_is_left_over_in_complete_mode_alone(
+def test_row_below_watermark_is_leftover_only_in_complete_mode(
     mode: str, clock: int, right: bool
 ) -> None:
     batches = {3: {"ops": [{"op": 0, "evict": 7}]}}
@@ -97,7 +98,7 @@ def _call(batch: int, act: str, timer: int, *, timed: bool = False) -> account.C
         ([_call(0, "UT", 50)], True, None),
     ],
 )
-def test_a_leftover_is_what_its_last_put_or_its_timer_says(
+def test_leftover_class_follows_last_put_and_timer(
     calls: list[account.Call], pandas: bool, result: str | None
 ) -> None:
     *_, (batch, state) = account.replay(calls, pandas=pandas)
@@ -105,7 +106,7 @@ def test_a_leftover_is_what_its_last_put_or_its_timer_says(
     assert (truth and truth.kind) == result
 
 
-def test_the_table_adds_families_up() -> None:
+def test_score_table_sums_families() -> None:
     right, wrong = judge.Score(judged=3), judge.Score(judged=4)
     right.right["proven", ""] = 2
     wrong.wrong["inferred", "kept-by-habit"] = 1
@@ -115,7 +116,7 @@ def test_the_table_adds_families_up() -> None:
     assert judge.inferences(right + wrong) == ["kept-by-habit: 0 of 1 right"]
 
 
-def test_a_leftover_counts_once_by_the_best_that_is_said_of_it() -> None:
+def test_leftover_is_counted_once_by_best_judgement() -> None:
     first, second, third = (("one", 0, "", key) for key in "abc")
     early = judge.Keys(frozenset({first, second}), undecided=frozenset({first, second}))
     late = judge.Keys(frozenset({first, third}), frozenset({first}), silent=frozenset({third}))
@@ -125,14 +126,14 @@ def test_a_leftover_counts_once_by_the_best_that_is_said_of_it() -> None:
     assert table[-1] == "| all | 1 | 0 | 3 | 1 | 0 | 1 | 1 | 0 | 0 | 0 |"
 
 
-def test_a_workload_is_the_same_whenever_it_is_asked_for() -> None:
+def test_workload_specifications_are_reproducible() -> None:
     once = families.lines(3, 40, "4.3.0")
     assert once == families.lines(3, 40, "4.3.0")
     assert once[:20] == families.lines(3, 20, "4.3.0")
     assert not set(once) & set(families.lines(4, 40, "4.3.0"))
 
 
-def test_a_row_that_the_calls_do_not_explain_is_told(tmp_path: Path) -> None:
+def test_row_unexplained_by_calls_is_reported(tmp_path: Path) -> None:
     (tmp_path / "spec.txt").write_text("one op=fm\n# ok\n")
     (tmp_path / "batches.jsonl").write_text(
         '{"b":0,"run":0,"ops":[{"op":0,"name":"flatMapGroupsWithState"}]}\n'

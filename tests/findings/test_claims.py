@@ -126,7 +126,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     # Of this tool's own reading, and of what it does not know of Spark's.
     "SS116": {"nor whether Spark, which has credentials of its own": NO_CLAIM},
     "SS118": {
-        "no release of Spark writes": "test_workloads.py::test_nothing_wrong_is_said_of_them",
+        "no release of Spark writes": "test_workloads.py::test_workloads_have_no_wrong_judgements",
         "Spark loads them as they are": LOADS_AS_IT_IS,
     },
     "SS119": {
