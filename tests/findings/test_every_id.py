@@ -38,6 +38,7 @@ def findings(ill: Ill, root: Path, **thresholds: str) -> Sequence[Finding]:
 
 
 def ids(result: Iterable[Finding], group: str) -> set[str]:
+    """Return the ids of findings that begin with ``group``."""
     return {item.kind.id for item in result if item.kind.id.startswith(group)}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -40,12 +40,12 @@ def test_restart_rules_belong_to_group_restart() -> None:
 @pytest.mark.parametrize("about", sorted({rule.about for rule in RULES}))
 def test_each_release_has_one_restart_rule_per_subject(about: str) -> None:
     rules = [rule for rule in RULES if rule.about == about]
-    spans = sorted((RELEASES.index(rule.since), RELEASES.index(rule.until)) for rule in rules)
-    assert all(first <= last for first, last in spans)
-    assert all(a[1] < b[0] for a, b in pairwise(spans))
+    bounds = sorted((RELEASES.index(rule.since), RELEASES.index(rule.until) + 1) for rule in rules)
+    flat = list(chain.from_iterable(bounds))
+    assert flat == sorted(flat), "the rules of a subject overlap"
     for rule in rules:
-        for release in (rule.since, rule.until):
-            assert rule_of(about, release) is rule
+        assert rule_of(about, rule.since) is rule
+        assert rule_of(about, rule.until) is rule
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
@@ -56,10 +56,15 @@ def test_restart_rule_has_source_and_explanation(rule: RestartRule) -> None:
     assert rule.does.endswith(".")
     assert entry.paragraphs.get("Do", "Nothing.").endswith(".")
     assert len(rule.does.split()) + len(rule.to_do.split()) <= MOST_WORDS
-    refused = rule.verdict is Restarts.REFUSED
-    assert bool(rule.error) == refused
-    if refused:
-        assert rule.spark.startswith(f"{rule.error} (Spark {rule.releases})")
+    assert bool(rule.error) == (rule.verdict is Restarts.REFUSED)
+
+
+REFUSALS = [rule for rule in RULES if rule.verdict is Restarts.REFUSED]
+
+
+@pytest.mark.parametrize("rule", REFUSALS, ids=attributes(REFUSALS, "id"))
+def test_restart_refusal_cites_error_of_spark(rule: RestartRule) -> None:
+    assert rule.spark.startswith(f"{rule.error} (Spark {rule.releases})")
 
 
 def test_restart_rules_cite_recorded_changes() -> None:

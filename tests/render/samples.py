@@ -15,7 +15,7 @@ from inspector.render.report_data import Part
 from inspector.render.tabular import Column, Table, Unit
 
 HOSTILE = "\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t"
-"""What a key may hold: an escape sequence, line ends, markup, a change of direction."""
+"""Text with an escape sequence, line ends, markup and a change of the text direction."""
 
 COLUMNS = (
     Column("operator_id", Unit.ID),
@@ -46,13 +46,13 @@ EMPTY = Table("others", "other things", (Column("a"),), [], empty="none at all")
 
 
 def table(rows: list[dict[str, Any]] | None = None) -> Table:
-    """A table with every unit and a hidden column."""
+    """Return a table with every unit and a hidden column."""
     arguments = ROWS if rows is None else rows
     return Table("things", "the things", COLUMNS, arguments, "no things")
 
 
 def finding(**options: Any) -> Finding:
-    """A finding with all that one can have."""
+    """Return a finding with a value in every field."""
     complete: dict[str, Any] = {
         "kind": KeptKeys.kind,
         "certainty": Certainty.PROVEN,
@@ -74,7 +74,7 @@ PART = Part(0, None, 1, None, 1, 2, 1, 5, 1024, 4096)
 
 
 def verdict(**options: Any) -> Verdict:
-    """A verdict with all that one can have."""
+    """Return a verdict with a value in every field."""
     complete: dict[str, Any] = {
         "level": Level.ERROR,
         "errors": 1,
@@ -100,7 +100,7 @@ def verdict(**options: Any) -> Verdict:
 
 
 def growth(**options: Any) -> StateGrowth:
-    """A state that grows."""
+    """Return the growth of a state that grows."""
     complete: dict[str, Any] = {
         "rows_per_hour": 1_200_000.4,
         "bytes_per_hour": 30.6 * 2**30,
@@ -117,7 +117,7 @@ def growth(**options: Any) -> StateGrowth:
 
 
 def report(**options: Any) -> Report:
-    """A report with everything."""
+    """Return a report with a value in every field."""
     complete: dict[str, Any] = {
         "command": "things",
         "checkpoint": f"/ck/{HOSTILE}",
@@ -145,5 +145,5 @@ def report(**options: Any) -> Report:
 
 
 def bare() -> Report:
-    """A report with nothing in it."""
+    """Return a report without rows, findings and problems."""
     return report(summary={}, tables=(table([]),), findings=(), problems=[], notes=())

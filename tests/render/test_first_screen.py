@@ -25,7 +25,7 @@ def lines(verdict: Verdict | None, **options: Any) -> dict[str, str]:
 
 
 def healthy(**options: Any) -> Verdict:
-    """A verdict with nothing in it."""
+    """Return a verdict without findings."""
     complete: dict[str, Any] = {
         "level": Level.OK,
         "errors": 0,

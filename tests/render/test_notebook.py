@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egnp.exe\"'&"
 
 
 class Elements(HTMLParser):
-    """The tags and the text of a piece of HTML; every tag must be closed."""
+    """Tags and text of an HTML fragment, in which every tag must be closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

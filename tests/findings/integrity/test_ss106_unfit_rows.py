@@ -49,7 +49,7 @@ def test_bad_row_problem_is_reported() -> None:
 
 
 def test_audit_compares_row_width_with_schema(tmp_path: Path) -> None:
-    """As after a change of the query with ``stateSchemaCheck`` off, which Spark does not notice."""
+    """Rows of a changed query that ran with ``stateSchemaCheck`` off, so that Spark accepted it."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "agg_global/checkpoint", root)
     assert findings_with_id(api.audit(str(root)), "SS106") == []

@@ -93,29 +93,32 @@ def test_keys_without_a_timeout_are_reported_by_ss201_alone() -> None:
     assert attributes(findings(before, KEPT, calls=calls), "rows") == [3]
 
 
+IGNORED = replace(KEPT, leftover_class=LeftoverClass.IGNORED_TIMEOUT, rows=1200)
+NO_WATERMARK: dict[str, Any] = {
+    "clocks": batch_clocks(*[0] * 7),
+    "provable": {TimeoutKind.PROCESSING_TIME: 1200},
+}
+
+
+def test_keys_that_no_timeout_kind_removes_are_a_warning() -> None:
+    (finding,) = findings(IGNORED, **NO_WATERMARK)
+    assert finding.severity is Severity.WARNING
+    assert finding.cause.startswith("The store holds 1,200 keys, and no timeout removes them,")
+    assert finding.evidence.endswith("has no watermark after 7 batches with data")
+
+
 @pytest.mark.parametrize(
-    ("options", "is_warned"),
+    "options",
     [
-        ({}, True),
-        ({"clocks": CLOCKS}, False),  # by event time they may still expire
-        ({"clocks": batch_clocks(*[None] * 7)}, False),
-        ({"history": [VersionFacts(rows=1200, removed_rows=1)] * 7}, False),
-        ({"clocks": batch_clocks(0, 0), "history": HISTORY[:2]}, False),
-        ({"provable": {TimeoutKind.PROCESSING_TIME: 1199}}, False),
-        ({"provable": {TimeoutKind.EVENT_TIME: 1200}}, False),
-        ({"provable": {}}, False),
+        {"clocks": CLOCKS},  # the keys may still expire by event time
+        {"clocks": batch_clocks(*[None] * 7)},
+        {"history": [VersionFacts(rows=1200, removed_rows=1)] * 7},
+        {"clocks": batch_clocks(0, 0), "history": HISTORY[:2]},
+        {"provable": {TimeoutKind.PROCESSING_TIME: 1199}},
+        {"provable": {TimeoutKind.EVENT_TIME: 1200}},
+        {"provable": {}},
     ],
 )
-def test_keys_that_no_timeout_kind_removes_are_a_warning(
-    options: dict[str, Any], *, is_warned: bool
-) -> None:
-    ignored = replace(KEPT, leftover_class=LeftoverClass.IGNORED_TIMEOUT, rows=1200)
-    arguments: dict[str, Any] = {
-        "clocks": batch_clocks(*[0] * 7),
-        "provable": {TimeoutKind.PROCESSING_TIME: 1200},
-    }
-    (finding,) = findings(ignored, **arguments | options)
-    assert finding.severity is (Severity.WARNING if is_warned else Severity.INFO)
-    if is_warned:
-        assert finding.cause.startswith("The store holds 1,200 keys, and no timeout removes them,")
-        assert finding.evidence.endswith("has no watermark after 7 batches with data")
+def test_keys_that_a_timeout_kind_may_remove_are_information(options: dict[str, Any]) -> None:
+    (finding,) = findings(IGNORED, **NO_WATERMARK | options)
+    assert finding.severity is Severity.INFO

@@ -100,7 +100,7 @@ def test_rows_that_expire_late_have_no_finding(options: dict[str, Any]) -> None:
     assert findings(ROWS, expiring({24: 6, 25: 6}), **options) == []
 
 
-@pytest.mark.parametrize("options", [{}, {"growing": False}])  # new keys arrive in both
+@pytest.mark.parametrize("options", [{}, {"growing": False}])  # new keys arrive in both cases
 def test_all_rows_expire_late(options: dict[str, Any]) -> None:
     (finding,) = findings(ROWS, expiring({24: 6, 25: 6}), **options)
     assert finding.severity is Severity.INFO

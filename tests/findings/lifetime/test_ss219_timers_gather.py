@@ -11,7 +11,6 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime.ss219_timers_gather import TimersGather
 from inspector.operators.rule import RowKind, StoreRule
-from tests.attributes import attributes
 from tests.store_views import store_view
 
 RULE = StoreRule(row_kind=RowKind.TIMER)
@@ -32,21 +31,29 @@ def findings(timers: int = 160, keys: int = 40, removed: int = 0, **options: Any
 
 
 @pytest.mark.parametrize(
-    ("keys", "removed", "is_found"),
-    [(40, 0, True), (60, 0, False), (40, 1, False), (16, 1, True), (17, 1, False)],
-)
-def test_several_timers_per_key_are_reported(keys: int, removed: int, *, is_found: bool) -> None:
-    result = findings(keys=keys, removed=removed)
-    assert attributes(result, "kind.id", "severity") == ([("SS219", Severity.INFO)] * is_found)
-    for finding in result:
-        assert (finding.rows, finding.bytes) == (160, 160)
-        assert finding.cause == (
+    ("keys", "removed", "cause"),
+    [
+        (
+            *(40, 0),
+            "Timers only gather: 160 timers for 40 keys, and none fired or was deleted in 8 "
+            "versions.",
+        ),
+        (
+            *(16, 1),
             "Keys have ~10 timers each, 160 timers for 16 keys: 160 were registered in 8 versions, "
-            "and 1 fired or deleted."
-            if removed
-            else "Timers only gather: 160 timers for 40 keys, and none fired or was deleted in 8 "
-            "versions."
-        )
+            "and 1 fired or deleted.",
+        ),
+    ],
+)
+def test_several_timers_per_key_are_reported(keys: int, removed: int, cause: str) -> None:
+    (finding,) = findings(keys=keys, removed=removed)
+    assert (finding.kind.id, finding.severity) == ("SS219", Severity.INFO)
+    assert (finding.rows, finding.bytes, finding.cause) == (160, 160, cause)
+
+
+@pytest.mark.parametrize(("keys", "removed"), [(60, 0), (40, 1), (17, 1)])
+def test_few_timers_per_key_have_no_finding(keys: int, removed: int) -> None:
+    assert findings(keys=keys, removed=removed) == []
 
 
 def test_few_timers_or_versions_have_no_finding() -> None:

@@ -29,7 +29,7 @@ ROW = KeyEncoder()
 
 
 def avro(schema: StructType, values: Any, number_of_schema: int | None = 0) -> bytes:
-    """A row as Spark encodes it."""
+    """Return a row in Spark's Avro encoding."""
     behind = b"" if number_of_schema is None else struct.pack("<H", number_of_schema)
     return b"\0" + behind + record(schema, values)
 
