@@ -9,6 +9,8 @@ from inspector.findings.finding import Finding
 from inspector.model import Problem
 from inspector.render.report import Report
 
+Rows = Iterable[Mapping[str, Any]]
+
 
 def rows_of_table(report: Report, name: str) -> list[Any]:
     """Return the rows of the table of this name, or no rows if the report has no such table."""
@@ -20,14 +22,22 @@ def table_names(report: Report) -> list[str]:
     return [table.name for table in report.tables]
 
 
-def column(rows: Iterable[Mapping[str, Any]], name: str) -> list[Any]:
-    """Return the values of one column."""
-    return [row[name] for row in rows]
-
-
-def columns(rows: Iterable[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
-    """Return the values of some columns, with a tuple for each row."""
+def cell_values(rows: Rows, *names: str) -> list[Any]:
+    """Return one column of rows as a list; several columns as a list of tuples."""
+    if len(names) == 1:
+        return [row[names[0]] for row in rows]
     return [tuple(row[name] for name in names) for row in rows]
+
+
+def rows_where(rows: Rows, **columns: Any) -> list[dict[str, Any]]:
+    """Return the rows that have these values in these columns."""
+    return [dict(row) for row in rows if columns.items() <= dict(row).items()]
+
+
+def row_where(rows: Rows, **columns: Any) -> dict[str, Any]:
+    """Return the only row that has these values in these columns."""
+    (row,) = rows_where(rows, **columns)
+    return row
 
 
 def finding_ids(report: Report) -> list[str]:

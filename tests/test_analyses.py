@@ -24,7 +24,8 @@ from inspector.merge.collect import Facts
 from inspector.render import audit_history
 from inspector.render.report import Report
 from inspector.render.tabular import Column
-from tests.cli.support import checkpoint_of, run, values
+from tests.cli.support import checkpoint_of, run
+from tests.reports import cell_values
 from tests.troubles import troubled
 
 CASES = ("fmgws_event_ignore", "join_left_outer", "agg_complete", "session_window", "agg_v1")
@@ -105,7 +106,7 @@ def test_analysis_module_becomes_command() -> None:
     assert "--partition" in out
     assert "--batch" not in out
     rows = run("toy", JOIN, "--shout", "ho", "--store", "left-keyToNumValues", "-o", "json").rows
-    assert values(rows, "store_name", "shout") == [("left-keyToNumValues", "ho")]
+    assert cell_values(rows, "store_name", "shout") == [("left-keyToNumValues", "ho")]
     assert run("toy", JOIN, "--shout", "hoo").code == 2
 
 

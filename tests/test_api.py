@@ -19,8 +19,9 @@ from inspector.facts.join_rows import MatchedRows
 from inspector.model import Redact
 from inspector.render.renderers import FORMATS, render
 from inspector.render.report import Report
-from tests.cli.support import COMMANDS, OF_STATE, checkpoint_of, copy_of, table_rows, values
+from tests.cli.support import COMMANDS, OF_STATE, checkpoint_of, copy_of
 from tests.profiles import crossed
+from tests.reports import cell_values, rows_of_table
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
 
@@ -93,8 +94,8 @@ def test_limit_cuts_rows_but_not_totals() -> None:
 
 def test_leftovers_of_join_report_matched_rows() -> None:
     path = str(checkpoint_of("join_left_outer"))
-    retention = table_rows(api.leftovers(path), "retention")
-    assert values(retention, "store_name", "matched_rows", "unmatched_rows") == [
+    retention = rows_of_table(api.leftovers(path), "retention")
+    assert cell_values(retention, "store_name", "matched_rows", "unmatched_rows") == [
         ("left-keyWithIndexToValue", 30, 31),
         ("right-keyWithIndexToValue", 11, 4),
     ]
@@ -103,7 +104,7 @@ def test_leftovers_of_join_report_matched_rows() -> None:
 
 def test_keys_are_hashed_in_audit_only() -> None:
     assert rows_of(api.leftovers(LEAK))[0]["key"] == {"value": "once-000"}
-    hashed = values(table_rows(api.audit(LEAK), "leftovers"), "key")
+    hashed = cell_values(rows_of_table(api.audit(LEAK), "leftovers"), "key")
     assert hashed == [
         "sha256:2745aaf702b8b337",
         "sha256:1c3ce477229849eb",
@@ -112,7 +113,7 @@ def test_keys_are_hashed_in_audit_only() -> None:
         "sha256:b3cb1363e1bd5819",
     ]
     report = api.audit(LEAK, api.Options(redact=Redact.NONE))
-    assert table_rows(report, "leftovers")[0]["key"] == {"value": "once-000"}
+    assert rows_of_table(report, "leftovers")[0]["key"] == {"value": "once-000"}
 
 
 def test_report_reads_rows_beyond_limit_on_request(
@@ -124,7 +125,7 @@ def test_report_reads_rows_beyond_limit_on_request(
     for delta in path.glob("state/0/1/*.delta"):
         delta.write_bytes(b"junk")
     assert report.problems == []
-    assert set(values(report.primary.rows, "partition_id")) == {0}
+    assert set(cell_values(report.primary.rows, "partition_id")) == {0}
     (problem,) = report.problems
     assert problem.path == str(path / "state/0/1/1.delta")
     assert not report.complete

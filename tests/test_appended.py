@@ -18,7 +18,7 @@ from inspector.model import Redact
 from tests import cases
 from tests.encode import Record
 from tests.fixture_folder import NEWEST
-from tests.reports import column, columns, finding_ids
+from tests.reports import cell_values, finding_ids
 
 SHOWN = Options(redact=Redact.NONE)
 KEPT = NEWEST / "trouble_kept_timeouts/checkpoint"
@@ -118,11 +118,11 @@ def test_versions_of_query_are_judged_by_their_batch(tmp_path: Path) -> None:
 def test_rows_written_by_tool_prove_nothing_about_function(tmp_path: Path) -> None:
     """The records look like those of a function that answers timeouts by taking them away."""
     root = copy(KEPT, tmp_path)
-    before = column(leftovers(root), "key_hex")
+    before = cell_values(leftovers(root), "key_hex")
     armed = [row for row in rows(root) if row["value"]["timeoutTimestamp"] != -1]
     assert armed
     append(root, by_partition(armed, timer=-1))
-    assert column(leftovers(root), "key_hex") == before
+    assert cell_values(leftovers(root), "key_hex") == before
 
 
 def test_rows_removed_by_tool_leave_other_proofs(tmp_path: Path) -> None:
@@ -138,13 +138,13 @@ def test_rows_removed_by_tool_leave_other_proofs(tmp_path: Path) -> None:
 
 def test_history_continues_through_snapshot_of_tool(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
-    expected = columns(leftovers(root), "key_hex", "fired", "last_put_batch")
+    expected = cell_values(leftovers(root), "key_hex", "fired", "last_put_batch")
     complete: dict[int, list[Record]] = {}
-    for partition, key, value in columns(rows(root), "partition_id", "key_hex", "value_hex"):
+    for partition, key, value in cell_values(rows(root), "partition_id", "key_hex", "value_hex"):
         record = bytes.fromhex(key), bytes.fromhex(value)
         complete.setdefault(partition, []).append(record)
     append(root, complete, snapshot=True)
-    assert columns(leftovers(root), "key_hex", "fired", "last_put_batch") == expected
+    assert cell_values(leftovers(root), "key_hex", "fired", "last_put_batch") == expected
     assert not kinds(root) & {"SS101", "SS105"}
 
 

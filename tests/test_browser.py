@@ -16,14 +16,7 @@ import pytest
 from inspector.engines.session import provide_java
 from inspector.render.page.document import render_page
 from tests.browser import DESKTOP, PHONE, Loaded, browser, loaded
-from tests.cli.support import (
-    checkpoint_of,
-    copy_of,
-    replace_state,
-    run,
-    schema_json,
-    schema_of,
-)
+from tests.cli.support import checkpoint_of, copy_of, replace_state, run, schema_json, schema_of
 from tests.encode import row
 from tests.render.samples import report
 

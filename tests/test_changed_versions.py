@@ -20,9 +20,9 @@ from inspector.decode.frames import inflate, sniff
 from inspector.discovery.copy_contents import with_ids_of
 from inspector.encode.records import changelog
 from inspector.model import Redact
-from tests.cli.support import finding_ids, run, values
+from tests.cli.support import run
 from tests.fixture_folder import FIXTURES
-from tests.reports import findings_with_id
+from tests.reports import cell_values, finding_ids, findings_with_id
 
 RELEASES = FIXTURES
 TIMERS = RELEASES / "4.3.0/rocksdb_fmgws_event_ignore/checkpoint"
@@ -38,7 +38,7 @@ def rows(root: Path) -> list[dict[str, Any]]:
 
 
 def keys(root: Path) -> list[tuple[Any, ...]]:
-    return sorted(values(rows(root), "partition_id", "key_hex", "value_hex"))
+    return sorted(cell_values(rows(root), "partition_id", "key_hex", "value_hex"))
 
 
 def kinds(root: Path) -> set[str]:

@@ -16,8 +16,8 @@ from compare_with_spark import checkpoint_of, compare, options_of
 from inspector import api
 from inspector.model import Certainty
 from tests.cases import hdfs_cases
-from tests.cli.support import row_where, rows_where, values
 from tests.profiles import sampled
+from tests.reports import cell_values, row_where, rows_where
 
 CASES = [case for case in hdfs_cases() if (case / "manifest.json").is_file()]
 MOST_BYTES = 10 << 20
@@ -72,10 +72,10 @@ def test_fixture_has_checkpoint_and_recorded_rows(case: Path) -> None:
     assert list((case / "checkpoint/state").iterdir()) != []
     lines, recorded = truth_of(case), counts_of(case)
     assert {"op", "store", "part", "ver", "k", "v", "kx", "vx"} == set().union(*lines)
-    counts = zip(values(recorded, *PLACE), values(recorded, "rows"), strict=True)
-    assert Counter(values(lines, *PLACE)) == Counter(dict(counts))
+    counts = zip(cell_values(recorded, *PLACE), cell_values(recorded, "rows"), strict=True)
+    assert Counter(cell_values(lines, *PLACE)) == Counter(dict(counts))
     manifest = json.loads((case / "manifest.json").read_text("utf-8"))
-    assert manifest["committed_batch"] + 1 in values(recorded, "ver")
+    assert manifest["committed_batch"] + 1 in cell_values(recorded, "ver")
     is_group_state = manifest["timeout"] is not None
     assert (case / "calls.jsonl").is_file() == is_group_state
     assert (case / "expected_leftovers.json").is_file() == is_group_state
@@ -93,7 +93,7 @@ def test_fixtures_stay_small() -> None:
 def test_recorded_rows_equal_decoded_rows(case: Path) -> None:
     verdict = compare(case)
     assert verdict.faults == []
-    assert verdict.versions == len(set(values(counts_of(case), "ver")))
+    assert verdict.versions == len(set(cell_values(counts_of(case), "ver")))
     assert verdict.rows == len(truth_of(case))
 
 
@@ -157,10 +157,10 @@ def test_complete_mode_keeps_windows_below_watermark() -> None:
         if line["ver"] == 8 and _millis(line["k"]["window"]["end"]) <= watermark
     }
     rows = list(api.leftovers(str(case / "checkpoint")).primary.rows)
-    assert set(values(rows, "key_hex")) == expected
+    assert set(cell_values(rows, "key_hex")) == expected
     assert len(rows) == len(expected) > 0
-    assert set(values(rows, "class")) == {"past_watermark"}
-    assert max(values(rows, "threshold_ms")) <= watermark
+    assert set(cell_values(rows, "class")) == {"past_watermark"}
+    assert max(cell_values(rows, "threshold_ms")) <= watermark
 
 
 def _millis(text: str) -> int:
@@ -173,17 +173,19 @@ def _millis(text: str) -> int:
 def test_sizes_equal_recorded_bytes(case: Path, by: str) -> None:
     lines, recorded = truth_of(case), counts_of(case)
     names = PLACE[:3] if by == "partition" else PLACE[:2]
-    stores = set(values(recorded, *PLACE[:3]))
+    stores = set(cell_values(recorded, *PLACE[:3]))
     compared = 0
     # Each version is measured in the same way: the newest, and each third before it are enough.
-    for version in sorted(set(values(recorded, "ver")))[::-3]:
+    for version in sorted(set(cell_values(recorded, "ver")))[::-3]:
         restorable = rows_where(recorded, ver=version)
         if by == "store" and len(restorable) < len(stores):
             continue  # Spark can restore this version only in some partitions.
         rows = rows_where(lines, ver=version)
         report = api.sizes(str(checkpoint_of(case)), api.Options(state_version=version), by=by)
-        for group in set(values(restorable, *names)):
-            pairs = values(rows_where(rows, **dict(zip(names, group, strict=True))), "kx", "vx")
+        for group in set(cell_values(restorable, *names)):
+            pairs = cell_values(
+                rows_where(rows, **dict(zip(names, group, strict=True))), "kx", "vx"
+            )
             columns = dict(zip(map(OURS.__getitem__, names), group, strict=True))
             assert _reported(row_where(report.primary.rows, **columns)) == _measured(pairs)
             compared += 1

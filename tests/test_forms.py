@@ -21,10 +21,10 @@ from inspector import api, docs
 from inspector.render.cells import cell_text
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Unit
-from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, copy_of, flip, run, values
+from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, copy_of, flip, run
 from tests.fixture_folder import NEWEST
 from tests.profiles import crossed, sampled
-from tests.reports import columns as tuples
+from tests.reports import cell_values
 
 CASES = (
     *("agg_update", "agg_v1", "dedup_no_watermark", "fmgws_event_ignore", "fmgws_processing_time"),
@@ -252,7 +252,7 @@ def test_numbers_agree_across_formats(case: str, command: str, tmp_path: Path) -
     names = [column.name for column in numbers]
     text = {form: "".join(api.render(function(path), form)) for form in OUTPUTS}
     of_json = json.loads(text["json"])["rows"]
-    expected = tuples(of_json, *names)
+    expected = cell_values(of_json, *names)
     assert expected == [tuple(map(row.get, names)) for row in rows]
     assert [json.loads(line) for line in text["ndjson"].splitlines()] == of_json
     of_csv = csv.DictReader(io.StringIO(text["csv"]))
@@ -321,14 +321,14 @@ def test_audit_is_equal_in_every_format(case: str) -> None:
     ndjson = run("audit", path, "-o", "ndjson").ndjson
     of_csv = run("audit", path, "-o", "csv").csv
     assert [{"checkpoint": str(path)} | finding for finding in findings] == ndjson
-    assert values(of_csv, "rows") == [str(finding["rows"] or "") for finding in findings]
-    severities = values(findings, "severity")
+    assert cell_values(of_csv, "rows") == [str(finding["rows"] or "") for finding in findings]
+    severities = cell_values(findings, "severity")
     assert verdict["errors"] == severities.count("error")
     assert verdict["warnings"] == severities.count("warning")
     assert verdict["infos"] == severities.count("info")
-    sizes = values(document["tables"]["sizes"], "rows")
+    sizes = cell_values(document["tables"]["sizes"], "rows")
     assert verdict["size"]["rows"] == document["summary"]["rows"] == sum(sizes)
-    ids = values(findings, "id")
+    ids = cell_values(findings, "id")
     assert re.findall("^(SS...) ", run("audit", path, "-o", "table").out, re.M) == ids
     assert re.findall(r"^\*\*(SS...) ", run("audit", path, "-o", "markdown").out, re.M) == ids
     memory = run("memory", path, "-o", "json").json["summary"]["heap_estimate_bytes"]

@@ -11,7 +11,7 @@ from inspector import api
 from inspector.render.report import Report
 from tests.cases import rocksdb_cases
 from tests.profiles import sampled
-from tests.reports import columns
+from tests.reports import cell_values
 
 OF_FILES = (
     *("state_file_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes", "disk_bytes"),
@@ -79,8 +79,8 @@ def test_provider_pair_reports_are_equal(rocksdb: Path, second: Path, command: s
 @pytest.mark.parametrize(("rocksdb", "second"), PAIRS)
 def test_provider_pair_rows_have_equal_bytes(rocksdb: Path, second: Path) -> None:
     names = ("store_name", "rows", "key_bytes", "value_bytes")
-    sizes = columns(api.sizes(str(rocksdb / "checkpoint")).primary.rows, *names)
-    assert columns(api.sizes(str(second / "checkpoint")).primary.rows, *names) == sizes
+    sizes = cell_values(api.sizes(str(rocksdb / "checkpoint")).primary.rows, *names)
+    assert cell_values(api.sizes(str(second / "checkpoint")).primary.rows, *names) == sizes
 
 
 def test_provider_pairs_are_found() -> None:

@@ -27,8 +27,14 @@ from inspector.model import Redact
 from inspector.render.report import Report
 from tests import cases
 from tests.cases import Batch
-from tests.cli.support import rows_where
-from tests.reports import column, columns, damage_ids, findings_with_id, rows_of_table, slugs
+from tests.reports import (
+    cell_values,
+    damage_ids,
+    findings_with_id,
+    rows_of_table,
+    rows_where,
+    slugs,
+)
 
 SHOWN = Options(redact=Redact.NONE)
 BY_RULE = replace(SHOWN, operator_rules=("0=key.ts<=watermark",))
@@ -97,7 +103,7 @@ def test_repartitioned_audit_has_no_integrity_finding(folder: Path, name: str) -
 
 def raw_rows(path: Path, options: Options, *names: str) -> list[tuple[Any, ...]]:
     """Return these columns of the raw rows of a state, sorted."""
-    return sorted(columns(api.rows(str(path), options, raw=True).primary.rows, *names))
+    return sorted(cell_values(api.rows(str(path), options, raw=True).primary.rows, *names))
 
 
 @pytest.mark.parametrize(("name", "previous_batch", "batch", "count"), REPARTITIONS)
@@ -132,12 +138,12 @@ def judgements(path: Path) -> list[tuple[Any, ...]]:
     """Return the judgements of leftovers and of undecided keys, sorted by key."""
     report = api.leftovers(str(path), SHOWN)
     undecided = rows_of_table(report, "undecided_keys")
-    return sorted(columns([*report.primary.rows, *undecided], *JUDGED))
+    return sorted(cell_values([*report.primary.rows, *undecided], *JUDGED))
 
 
 def proven_keys(path: Path) -> set[str]:
     rows = rows_where(api.leftovers(str(path), SHOWN).primary.rows, certainty="proven")
-    return set(column(rows, "key_hex"))
+    return set(cell_values(rows, "key_hex"))
 
 
 @pytest.mark.parametrize("name", ["group-4-to-3", "group-4-to-6"])
@@ -181,7 +187,7 @@ def test_last_put_is_known_across_repartitionings(
 ) -> None:
     """``agg-4``, which was not repartitioned, has 113 rows of its last batch and 101 older rows."""
     rows = rows_of_table(api.leftovers(str(folder / name)), "ages")
-    assert columns(rows, "rows", "from_ms") == ages
+    assert cell_values(rows, "rows", "from_ms") == ages
 
 
 def test_costly_history_begins_at_repartitioning(
@@ -217,7 +223,7 @@ def test_repartitioning_is_reported(folder: Path, name: str, notes: list[str]) -
 
 def test_timeline_shows_partitions_of_each_version(folder: Path) -> None:
     rows = rows_of(api.timeline(str(folder / "agg-4-to-7-to-3")))
-    assert columns(rows, "version", "partitions", "of_partitions") == [
+    assert cell_values(rows, "version", "partitions", "of_partitions") == [
         *[(1, 4, 4), (2, 4, 4), (3, 4, 4), (4, 4, 4), (5, 4, 4)],
         *[(6, 7, 7), (7, 7, 7), (8, 7, 7), (9, 3, 3)],
     ]
@@ -226,7 +232,7 @@ def test_timeline_shows_partitions_of_each_version(folder: Path) -> None:
 def test_leftover_story_spans_repartitioning(folder: Path) -> None:
     path = str(folder / "group-4-to-3")
     story = rows_of(api.leftovers(path, explain="k=key22"))
-    assert columns(story, "batch_id", "event") == [(0, "insert"), (2, "update"), (9, "judged")]
+    assert cell_values(story, "batch_id", "event") == [(0, "insert"), (2, "update"), (9, "judged")]
     assert story[-1]["what"] == "kept_without_timeout, proven"
     report = api.history(path, replace(SHOWN, where=("key.k=key22",)))
     assert "lies in the partitions" not in " ".join(report.notes)
@@ -294,7 +300,7 @@ def test_batch_abandoned_by_repartitioning_made_no_version(given_up: Path) -> No
     assert [*report.findings, *report.problems] == []
     # It was there before the watermark of batch 4 passed it, and is there behind it.
     leftovers = rows_of(api.leftovers(str(given_up), BY_RULE))
-    assert columns(leftovers, "expired_batch", "last_put_batch") == [(4, 0)]
+    assert cell_values(leftovers, "expired_batch", "last_put_batch") == [(4, 0)]
 
 
 def test_row_absent_before_repartitioning_has_no_history(given_up: Path) -> None:
@@ -302,4 +308,4 @@ def test_row_absent_before_repartitioning_has_no_history(given_up: Path) -> None
     second = [(cases.micros(7_000_000), bytes(16))]
     cases.write_store(given_up / "state/0/0", {}, {4: second})
     leftovers = rows_of(api.leftovers(str(given_up), BY_RULE))
-    assert columns(leftovers, "expired_batch", "last_put_batch") == [(4, None)]
+    assert cell_values(leftovers, "expired_batch", "last_put_batch") == [(4, None)]

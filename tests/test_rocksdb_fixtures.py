@@ -12,8 +12,8 @@ from fixtures.cases import cases_of
 from fixtures.state_from_calls import leftovers, leftovers_after, read_batch_times, replay
 
 from tests.cases import rocksdb_cases
-from tests.cli.support import rows_where, values
 from tests.profiles import sampled
+from tests.reports import cell_values, rows_where
 
 CASES = rocksdb_cases()
 TABLES = [case for case in CASES if not case.name.endswith("_hdfs")]
@@ -93,19 +93,19 @@ def size_of(case: Path) -> int:
 def test_rocksdb_recorded_rows_are_counted(case: Path) -> None:
     counts = json_of(case / "truth_counts.json")
     assert "error" not in set().union(*counts)
-    counted = zip(values(counts, *PLACE, "cf"), values(counts, "rows"), strict=True)
-    rows = Counter(values(lines_of(case / "truth.jsonl.gz"), *PLACE, "cf"))
+    counted = zip(cell_values(counts, *PLACE, "cf"), cell_values(counts, "rows"), strict=True)
+    rows = Counter(cell_values(lines_of(case / "truth.jsonl.gz"), *PLACE, "cf"))
     assert rows == Counter({key: number for key, number in counted if key[-1] is not None})
-    assert json_of(case / "manifest.json")["committed_batch"] + 1 in values(counts, "ver")
+    assert json_of(case / "manifest.json")["committed_batch"] + 1 in cell_values(counts, "ver")
 
 
 @some_cases(1)
 def test_rocksdb_rows_equal_database_entries(case: Path) -> None:
-    raw = Counter(values(lines_of(case / "raw.jsonl.gz"), *PLACE))
-    keys = set(values(lines_of(case / "truth.jsonl.gz"), *PLACE, "cf", "kx"))
+    raw = Counter(cell_values(lines_of(case / "raw.jsonl.gz"), *PLACE))
+    keys = set(cell_values(lines_of(case / "truth.jsonl.gz"), *PLACE, "cf", "kx"))
     assert Counter(key[:4] for key in keys) == raw
     stores = rows_where(json_of(case / "truth_counts.json"), cf=None)
-    counted = zip(values(stores, *PLACE), values(stores, "rows"), strict=True)
+    counted = zip(cell_values(stores, *PLACE), cell_values(stores, "rows"), strict=True)
     assert Counter(dict(counted)) == raw
 
 
@@ -115,7 +115,7 @@ COUNTED = [case for case in TABLES if "_uncounted" not in case.name]
 @cases(COUNTED)
 def test_rocksdb_counts_are_keys_and_internal_keys(case: Path) -> None:
     stores = rows_where(json_of(case / "truth_counts.json"), cf=None)
-    counts = values(stores, "num_internal_keys", "num_keys", "rows")
+    counts = cell_values(stores, "num_internal_keys", "num_keys", "rows")
     counted = [(internal + keys, rows) for internal, keys, rows in counts if internal is not None]
     assert [total for total, _ in counted] == [rows for _, rows in counted]
 
@@ -125,9 +125,9 @@ def test_rocksdb_entry_contains_unsafe_row(case: Path) -> None:
     if "_avro" in case.name:
         return
     entries: dict[tuple[Any, ...], str] = defaultdict(str)
-    for *key, value in values(lines_of(case / "raw.jsonl.gz"), *PLACE, "rv"):
+    for *key, value in cell_values(lines_of(case / "raw.jsonl.gz"), *PLACE, "rv"):
         entries[tuple(key)] += f" {value}"
-    for *key, value in values(lines_of(case / "truth.jsonl.gz"), *PLACE, "vx"):
+    for *key, value in cell_values(lines_of(case / "truth.jsonl.gz"), *PLACE, "vx"):
         assert value in entries[tuple(key)]
 
 
@@ -185,8 +185,8 @@ def ids_in(value: Any) -> Iterable[str]:
 @cases(PAIRS)
 def test_provider_pair_has_equal_rows(case: Path) -> None:
     twin = case.with_name(case.name.removesuffix("_hdfs"))
-    rows = set(values(lines_of(case / "truth.jsonl.gz"), *PLACE, "kx", "vx"))
-    assert set(values(lines_of(twin / "truth.jsonl.gz"), *PLACE, "kx", "vx")) == rows
+    rows = set(cell_values(lines_of(case / "truth.jsonl.gz"), *PLACE, "kx", "vx"))
+    assert set(cell_values(lines_of(twin / "truth.jsonl.gz"), *PLACE, "kx", "vx")) == rows
     assert rows
 
 
@@ -201,11 +201,11 @@ def test_recorded_rows_equal_calls_of_processor(case: Path) -> None:
     for line in lines_of(case / "truth.jsonl.gz"):
         recorded[line["ver"]].append(line)
     counts = json_of(case / "truth_counts.json")
-    partitions = set(values(counts, "part"))
+    partitions = set(cell_values(counts, "part"))
     compared = 0
     for batch, stored in replay(calls, times):
         version = batch + 1
-        if set(values(rows_where(counts, ver=version), "part")) == partitions:
+        if set(cell_values(rows_where(counts, ver=version), "part")) == partitions:
             assert sorted(map(str, rows_of(recorded[version]))) == sorted(map(str, stored.rows()))
             compared += 1
     assert compared

@@ -17,10 +17,11 @@ from inspector.analyses import watch as following
 from inspector.analyses.shared.opening import OUTPACED
 from inspector.checkpoint.storage import Storage
 from inspector.model import NO_FAULT
-from tests.cli.support import run, values
+from tests.cli.support import run
 from tests.faults import before_each_read
 from tests.growing import Endless
 from tests.profiles import crossed
+from tests.reports import cell_values
 
 CASES: dict[str, Callable[[Path], Endless]] = {
     "deltas": lambda root: Endless("snapshots_cleaned", 12, root),
@@ -132,10 +133,10 @@ def test_watch_skips_purged_batches(
             "watch", query.root, "--interval", "0.001", "--until", str(last), "-o", "ndjson"
         )
     assert (outcome.code, "problem: " in outcome.err) == (0, False)
-    result = values(outcome.ndjson, "batch_id")
+    result = cell_values(outcome.ndjson, "batch_id")
     assert result == sorted(set(result))
     assert result[-1] >= last
-    assert set(values(outcome.ndjson, "level")) <= {"ok", "info", "warning"}
+    assert set(cell_values(outcome.ndjson, "level")) <= {"ok", "info", "warning"}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -14,8 +14,9 @@ from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.facts.registry import facts_schema
 from inspector.schemas import TASKS
-from tests.cli.support import checkpoint_of, copy_of, replace_state, values
+from tests.cli.support import checkpoint_of, copy_of, replace_state
 from tests.encode import Record, row
+from tests.reports import cell_values
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
 
@@ -62,7 +63,7 @@ def _json(text: str) -> Any:
 
 def by_inspector(path: Path, batch: int) -> list[tuple[int, Any, Any]]:
     report = api.rows(str(path), api.Options(batch=batch))
-    rows = values(report.primary.rows, "partition_id", "key", "value")
+    rows = cell_values(report.primary.rows, "partition_id", "key", "value")
     assert report.complete
     return rows
 
@@ -179,4 +180,4 @@ def test_installed_spark_reads_fixture_alike(spark: Any) -> None:
 def test_fact_counts_equal_rows_of_spark(spark: Any, live: Path) -> None:
     rows = by_spark(spark, live, 2)
     sizes = api.sizes(str(live), api.Options(batch=2), by="partition").primary.rows
-    assert dict(values(sizes, "partition_id", "rows")) == Counter(p for p, *_ in rows)
+    assert dict(cell_values(sizes, "partition_id", "rows")) == Counter(p for p, *_ in rows)

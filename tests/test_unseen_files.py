@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import run, values
+from tests.cli.support import run
 from tests.faults import refusing
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
+from tests.reports import cell_values
 
 DAMAGE = {"undecodable", "truncated", "bad-frame", "bad-record", "bad-row", "bad-checksum"}
 CASES = [
@@ -45,7 +46,7 @@ def test_unread_file_is_not_reported_as_damaged(
     with refusing(name, error):
         outcome = run(command, NEWEST / case / "checkpoint", "-o", "json")
     if outcome.out:
-        slugs = set(values(outcome.json["problems"], "problem"))
+        slugs = set(cell_values(outcome.json["problems"], "problem"))
         assert DAMAGE.isdisjoint(slugs)
         assert (outcome.code == 0) == slugs.isdisjoint(("vanished", "denied", "missing-metadata"))
     else:
@@ -64,7 +65,7 @@ def test_exports_and_copies_report_unread_files(
         outcome = run("export", subject, root, "-O", f"{tmp_path}/out/", "--format", form)
         copied = run("copy", root, tmp_path / "copy")
         differences = run("diff", root, "-o", "json").json
-    assert set(values(differences["problems"], "problem")) == {"denied"}
+    assert set(cell_values(differences["problems"], "problem")) == {"denied"}
     assert outcome.code == 4
     assert set(re.findall("^problem: .*: (.*)$", outcome.err, re.M)) == {"refused"}
     assert {path.suffix for path in (tmp_path / "out").iterdir()} == {f".{form}"}
@@ -85,7 +86,7 @@ def test_unread_file_of_snapshot_is_denied(suffix: str) -> None:
     name = min(root.rglob(f"*{suffix}")).name
     with refusing(name, PermissionError("refused")):
         outcome = run("files", root, "-o", "json")
-    assert set(values(outcome.json["problems"], "problem")) == {"denied"}
+    assert set(cell_values(outcome.json["problems"], "problem")) == {"denied"}
     assert outcome.code == 4
 
 

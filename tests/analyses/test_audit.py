@@ -8,29 +8,21 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from tests.cli.support import (
-    checkpoint_of,
-    copy_of,
-    finding_ids,
-    flip,
-    row_where,
-    run,
-    table_rows,
-    values,
-)
+from tests.cli.support import checkpoint_of, copy_of, flip, run
+from tests.reports import cell_values, finding_ids, row_where, rows_of_table
 
 
 def test_audit_summary_is_the_sum_of_its_tables() -> None:
     report = api.audit(str(checkpoint_of("join_left_outer")))
     assert (report.summary["rows"], report.summary["row_bytes"]) == (132, 7144)
-    assert values(table_rows(report, "sizes"), "store_name", "rows", "row_bytes") == [
+    assert cell_values(rows_of_table(report, "sizes"), "store_name", "rows", "row_bytes") == [
         ("left-keyToNumValues", 44, 1408),
         ("left-keyWithIndexToValue", 61, 4392),
         ("right-keyToNumValues", 12, 384),
         ("right-keyWithIndexToValue", 15, 960),
     ]
     names = ("from_version", "to_version", "puts", "inserts", "updates", "removals")
-    assert values(table_rows(report, "changes"), *names) == [
+    assert cell_values(rows_of_table(report, "changes"), *names) == [
         (1, 10, 195, 104, 91, 60),
         (1, 10, 279, 160, 119, 99),
         (1, 10, 117, 54, 63, 42),
@@ -40,8 +32,8 @@ def test_audit_summary_is_the_sum_of_its_tables() -> None:
 
 def test_audit_lists_few_leftovers_and_counts_all() -> None:
     report = api.audit(str(checkpoint_of("agg_complete")))
-    assert len(table_rows(report, "leftovers")) == 5
-    assert values(table_rows(report, "classes"), "keys") == [201]
+    assert len(rows_of_table(report, "leftovers")) == 5
+    assert cell_values(rows_of_table(report, "classes"), "keys") == [201]
     assert report.summary["leftovers"] == 201
 
 
@@ -104,7 +96,7 @@ def test_warning_fails_unless_fail_on_error() -> None:
 
 def test_audit_lists_oldest_leftovers_with_hashed_keys() -> None:
     listed = run("audit", LEAK, "-o", "json").json["tables"]["leftovers"]
-    assert values(listed, "expired_batch") == [4, 4, 4, 4, 4]
+    assert cell_values(listed, "expired_batch") == [4, 4, 4, 4, 4]
     assert listed[0]["key"].startswith("sha256:")
 
 
@@ -120,7 +112,7 @@ def test_expiry_rule_that_never_holds_is_a_warning(case: str, rows: int) -> None
 
 def test_function_that_removes_keys_has_no_proven_finding() -> None:
     rows = run("audit", checkpoint_of("fmgws_no_timeout"), "-o", "json").rows
-    assert "proven" not in values(rows, "certainty")
+    assert "proven" not in cell_values(rows, "certainty")
 
 
 def test_missing_delta_is_a_finding_and_a_problem(tmp_path: Path) -> None:
@@ -128,8 +120,11 @@ def test_missing_delta_is_a_finding_and_a_problem(tmp_path: Path) -> None:
     (path / "state/0/1/5.delta").unlink()
     outcome = run("audit", path, "-o", "json")
     assert outcome.code == 4
-    assert set(values(outcome.rows, "id")) == {"SS101", "SS105"}
-    assert set(values(outcome.json["problems"], "problem")) == {"missing-delta", "missing-version"}
+    assert set(cell_values(outcome.rows, "id")) == {"SS101", "SS105"}
+    assert set(cell_values(outcome.json["problems"], "problem")) == {
+        "missing-delta",
+        "missing-version",
+    }
     assert outcome.json["verdict"]["problems"] == 2
 
 
@@ -137,8 +132,8 @@ def test_missing_delta_is_a_finding_and_a_problem(tmp_path: Path) -> None:
 def test_version_removed_by_cleanup_is_no_error(case: str) -> None:
     outcome = run("audit", checkpoint_of(case), "--batch", "2", "-o", "json")
     assert outcome.code == 4
-    assert "error" not in values(outcome.rows, "severity")
-    assert "missing-version" in values(outcome.json["problems"], "problem")
+    assert "error" not in cell_values(outcome.rows, "severity")
+    assert "missing-version" in cell_values(outcome.json["problems"], "problem")
 
 
 def test_damaged_delta_is_an_error_with_its_path(tmp_path: Path) -> None:
@@ -168,14 +163,14 @@ def test_exceeded_gate_fails_and_is_shown_in_every_format() -> None:
     assert "state.bytes is 8.6 KiB, above the limit of 1.0 KiB" in table.out
     assert "above the limit" in run("audit", HEALTHY, *limit, "-o", "markdown").out
     rows = run("audit", HEALTHY, *limit, "-o", "json").json["tables"]["gates"]
-    assert values(rows, "metric", "result", "value") == [
+    assert cell_values(rows, "metric", "result", "value") == [
         ("state.bytes", "exceeded", 8800),
         ("state.rows", "passed", 100),
     ]
     expected = [("gate", "state.bytes is above its limit")]
-    assert values(run("audit", HEALTHY, *limit, "-o", "csv").csv, "id", "title") == expected
+    assert cell_values(run("audit", HEALTHY, *limit, "-o", "csv").csv, "id", "title") == expected
     ndjson = run("audit", HEALTHY, *limit, "-o", "ndjson")
-    assert (ndjson.code, values(ndjson.ndjson, "id", "title")) == (1, expected)
+    assert (ndjson.code, cell_values(ndjson.ndjson, "id", "title")) == (1, expected)
     assert 'metric="state.bytes"' in run("audit", HEALTHY, *limit, "-o", "prometheus").out
     assert "<failure" in run("audit", HEALTHY, *limit, "-o", "junit").out
 
@@ -205,7 +200,7 @@ def test_gate_metrics_equal_the_printed_numbers() -> None:
         "findings.warnings": 1,
         "problems": 0,
     }
-    assert values(report["tables"]["classes"], "keys", "row_bytes") == [(68, 6528)]
+    assert cell_values(report["tables"]["classes"], "keys", "row_bytes") == [(68, 6528)]
     assert summary["leftovers"] == 68
 
 
@@ -270,7 +265,7 @@ def test_threshold_option_changes_findings() -> None:
     set_ = run("audit", path, "-o", "json", "--threshold", "SS307=1000")
     assert set_.json["findings"] == []
     heap = run("audit", path, "-o", "json", "--threshold", "heap_bytes=1KiB", "--fail-on", "never")
-    assert "SS306" in values(heap.json["findings"], "id")
+    assert "SS306" in cell_values(heap.json["findings"], "id")
 
 
 @pytest.mark.parametrize("arguments", ["skew=5", "skew_rows=many", "SS999=1"])

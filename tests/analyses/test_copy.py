@@ -25,9 +25,10 @@ from inspector.encode.side_sums import hadoop_sums_of
 from inspector.exceptions import SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
-from tests.cli.support import rows_where, run, values
+from tests.cli.support import run
 from tests.fixture_folder import FIXTURES
 from tests.profiles import sampled
+from tests.reports import cell_values, rows_where
 
 LEFT = "trouble_kept_timeouts"
 UNLIMITED = {"pages", "amounts", "total"}  # state variables of the fixtures without a TTL
@@ -59,7 +60,7 @@ def rows(root: Path | str, batch: int | None = None) -> list[tuple[Any, ...]]:
     """Return the live rows with their bytes, sorted."""
     report = api.rows(str(root), Options(batch=batch, redact=Redact.NONE), raw=True)
     columns = ("operator_id", "store_name", "partition_id", "key_hex", "value_hex")
-    live = sorted(values(report.primary.rows, *columns))
+    live = sorted(cell_values(report.primary.rows, *columns))
     assert report.complete
     return live
 
@@ -144,7 +145,7 @@ def test_schema_paths_point_into_the_copy(tmp_path: Path) -> None:
 def leftover_keys(root: Path) -> set[str]:
     """Return the proven leftover keys in hex."""
     listed = api.leftovers(str(root), Options(redact=Redact.NONE)).primary.rows
-    return set(values(rows_where(listed, certainty="proven"), "key_hex"))
+    return set(cell_values(rows_where(listed, certainty="proven"), "key_hex"))
 
 
 def test_evicting_leftovers_changes_no_other_row(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_eviction_by_timeout_changes_only_the_timers(tmp_path: Path) -> None:
     """The timeout is the third word of a value; 1 is a time that has passed."""
     root = checkpoint(LEFT)
     report = api.copy(str(root), str(tmp_path / "copy"), evict="kept_without_timeout")
-    assert values(report.tables[1].rows, "way") == ["timeout"]
+    assert cell_values(report.tables[1].rows, "way") == ["timeout"]
     before, after = set(rows(root)), set(rows(tmp_path / "copy"))
     expected = {
         (*row, value[:32] + "0100000000000000" + value[48:]) for *row, value in before - after
@@ -205,7 +206,7 @@ def test_expired_ttl_values_are_evicted(
         str(root), str(dest), Options(batch=batch), evict="leftovers", sink_has_no_batch_ids=True
     )
     assert report.summary["evicted_rows"] == evicted
-    stores = Counter(values(api.rows(str(dest)).primary.rows, "store_name"))
+    stores = Counter(cell_values(api.rows(str(dest)).primary.rows, "store_name"))
     assert stores.items() >= rows_of_variables.items()
     assert {"recent", "visited", "seen"} & set(stores) == {*rows_of_variables} - UNLIMITED
     assert severe(dest) == []
@@ -218,7 +219,7 @@ def test_expired_ttl_values_are_evicted_with_their_index_rows(tmp_path: Path) ->
     api.copy(str(root), str(dest), options, evict="leftovers", sink_has_no_batch_ids=True)
     live = list(api.rows(str(dest)).primary.rows)
     users = [{"value": "steady-000"}, {"value": "once-012"}, {"value": "swap-000"}]
-    assert values(rows_where(live, store_name="recent"), "key") == [
+    assert cell_values(rows_where(live, store_name="recent"), "key") == [
         {"value": "steady-000", "index": 0},
         {"value": "steady-000", "index": 1},
         {"value": "once-012", "index": 0},
@@ -227,17 +228,17 @@ def test_expired_ttl_values_are_evicted_with_their_index_rows(tmp_path: Path) ->
         {"value": "swap-000", "index": 1},
     ]
     counts = rows_where(live, store_name="$count_recent")
-    assert values(counts, "key", "value") == list(zip(users, [{"count": 2}] * 3, strict=True))
+    assert cell_values(counts, "key", "value") == list(zip(users, [{"count": 2}] * 3, strict=True))
     expiry = {"expirationMs": 1_704_067_255_000}
     earliest = rows_where(live, store_name="$min_recent")
-    assert values(earliest, "key", "value") == list(zip(users, [expiry] * 3, strict=True))
-    assert values(rows_where(live, store_name="$ttl_recent"), "key") == [
+    assert cell_values(earliest, "key", "value") == list(zip(users, [expiry] * 3, strict=True))
+    assert cell_values(rows_where(live, store_name="$ttl_recent"), "key") == [
         expiry | {"elementKey": users[0]},
         expiry | {"elementKey": users[1]},
         expiry | {"elementKey": users[2]},
     ]
-    assert values(rows_where(live, store_name="seen"), "key") == users[:2]
-    assert values(rows_where(live, store_name="$ttl_seen"), "key") == [
+    assert cell_values(rows_where(live, store_name="seen"), "key") == users[:2]
+    assert cell_values(rows_where(live, store_name="$ttl_seen"), "key") == [
         expiry | {"elementKey": users[0]},
         expiry | {"elementKey": users[1]},
     ]
@@ -246,8 +247,8 @@ def test_expired_ttl_values_are_evicted_with_their_index_rows(tmp_path: Path) ->
         {"key": users[1], "userKey": {"value": "a"}},
         {"key": users[1], "userKey": {"value": "b"}},
     ]
-    assert values(rows_where(live, store_name="visited"), "key") == visited
-    assert values(rows_where(live, store_name="$ttl_visited"), "key") == [
+    assert cell_values(rows_where(live, store_name="visited"), "key") == visited
+    assert cell_values(rows_where(live, store_name="$ttl_visited"), "key") == [
         expiry | {"elementKey": visited[0]},
         expiry | {"elementKey": visited[1]},
         expiry | {"elementKey": visited[2]},
@@ -353,13 +354,13 @@ def test_plan_of_an_eviction_writes_nothing(tmp_path: Path) -> None:
 def test_plan_lists_refused_rows(tmp_path: Path) -> None:
     options, dest = Options(where=("key.field0!=null",)), str(tmp_path / "copy")
     report = api.copy(str(checkpoint("join_left_outer")), dest, options, plan=True)
-    assert values(report.tables[1].rows, "store_name", "way", "rows") == [
+    assert cell_values(report.tables[1].rows, "store_name", "way", "rows") == [
         ("left-keyToNumValues", "refused", 44),
         ("left-keyWithIndexToValue", "refused", 61),
         ("right-keyToNumValues", "refused", 12),
         ("right-keyWithIndexToValue", "refused", 15),
     ]
-    assert "Refused. A row of a join" in values(report.tables[1].rows, "effect")[0]
+    assert "Refused. A row of a join" in cell_values(report.tables[1].rows, "effect")[0]
     assert report.summary["evicted_rows"] == 0
     assert report.summary["refused_rows"] == 132
     assert "would refuse to write" in report.notes[-1]

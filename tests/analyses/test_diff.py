@@ -16,15 +16,8 @@ from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
 from inspector.schemas import DIFF, batch_of
 from tests.cases import micros, small_checkpoint
-from tests.cli.support import (
-    OUTPUTS,
-    checkpoint_of,
-    copy_of,
-    rows_where,
-    run,
-    tree,
-    values,
-)
+from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, run, tree
+from tests.reports import cell_values, rows_where
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 JOIN = str(checkpoint_of("join_left_outer"))
@@ -60,7 +53,7 @@ def test_diff_report_has_rows_and_counts(tmp_path: Path) -> None:
     assert gone["old_value_bytes"] == 16
     assert gone["value"] is gone["value_bytes"] is gone["value_hex"] is None
     assert added["key_hex"] == micros(1).hex()
-    assert values(report.tables[1].rows, "change", "rows", "key_bytes") == [
+    assert cell_values(report.tables[1].rows, "change", "rows", "key_bytes") == [
         ("added", 4, 64),
         ("changed", 0, 0),
         ("removed", 2, 32),
@@ -75,7 +68,7 @@ def test_limit_does_not_change_the_counts(tmp_path: Path) -> None:
     ends = (Subject(checkpoint, 3), Subject(checkpoint, 4))
     report = diff_report(*ends, batches(), limit=2)
     assert len(list(report.primary.rows)) == 2
-    assert values(report.tables[1].rows, "rows") == [4, 0, 2]
+    assert cell_values(report.tables[1].rows, "rows") == [4, 0, 2]
     assert not report.complete
 
 
@@ -101,8 +94,8 @@ def test_report_names_a_single_checkpoint_once() -> None:
 def test_default_diff_is_the_last_batch(change: str, event: str, count: int) -> None:
     differing = rows_where(api.diff(SNAPSHOTS, raw=True).primary.rows, change=change)
     last_batch = api.changes(SNAPSHOTS, from_batch=13, raw=True).primary.rows
-    expected = values(rows_where(last_batch, event=event), "key_hex")
-    assert sorted(values(differing, "key_hex")) == sorted(expected)
+    expected = cell_values(rows_where(last_batch, event=event), "key_hex")
+    assert sorted(cell_values(differing, "key_hex")) == sorted(expected)
     assert len(expected) == count
 
 
@@ -131,7 +124,7 @@ def test_checkpoint_and_its_copy_do_not_differ(tmp_path: Path) -> None:
     copy = str(copy_of("fmgws_event_ignore", tmp_path))
     report = api.diff(GROUPS, copy)
     assert list(report.primary.rows) == []
-    assert values(report.tables[1].rows, "rows") == [0, 0, 0]
+    assert cell_values(report.tables[1].rows, "rows") == [0, 0, 0]
     older = api.diff(GROUPS, copy, from_batch=11)
     assert len(list(older.primary.rows)) == 15
     assert "(none)" in run("diff", CASE, copy).out
@@ -155,7 +148,7 @@ def test_rows_of_missing_partitions_are_removed(tmp_path: Path) -> None:
     shutil.rmtree(small / "state/1/1")
     shutil.rmtree(small / "state/1/2")
     report = api.diff(str(root), str(small), api.Options(operator_id=1))
-    changes = values(report.primary.rows, "change", "partition_id")
+    changes = cell_values(report.primary.rows, "change", "partition_id")
     assert set(changes) == {("removed", 1), ("removed", 2)}
 
 
@@ -180,7 +173,7 @@ def test_diff_rows_have_the_old_and_new_value() -> None:
     row = json["rows"][0]
     assert (row["change"], row["value"]["timeoutTimestamp"]) == ("changed", -1)
     assert row["old_value"]["timeoutTimestamp"] > 0
-    counts = values(json["tables"]["counts"], "change", "rows")
+    counts = cell_values(json["tables"]["counts"], "change", "rows")
     assert counts == [("added", 0), ("changed", 15), ("removed", 0)]
 
 
@@ -190,7 +183,7 @@ def test_unreadable_delta_is_exit_code_4(tmp_path: Path) -> None:
     outcome = run("diff", copy, "-o", "ndjson")
     assert outcome.code == 4
     assert "12.delta" in outcome.err
-    assert set(values(outcome.ndjson, "partition_id")) == {1}
+    assert set(cell_values(outcome.ndjson, "partition_id")) == {1}
 
 
 @pytest.mark.parametrize(

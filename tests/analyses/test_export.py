@@ -15,7 +15,8 @@ from inspector import api
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import StoreTable
-from tests.cli.support import checkpoint_of, copy_of, run, tree, values
+from tests.cli.support import checkpoint_of, copy_of, run, tree
+from tests.reports import cell_values
 
 JOIN = str(checkpoint_of("join_left_outer"))
 
@@ -46,7 +47,9 @@ def test_store_reports_have_the_rows_of_the_rows_report() -> None:
     rows = [row for _, report in reports for row in report.primary.rows]
     assert sorted(map(str, rows)) == sorted(map(str, api.rows(JOIN).primary.rows))
     later = store_reports(Run.start(JOIN, None), "changes", from_batch=3)
-    batches = [batch for _, report in later for batch in values(report.primary.rows, "batch_id")]
+    batches = [
+        batch for _, report in later for batch in cell_values(report.primary.rows, "batch_id")
+    ]
     assert (min(batches), max(batches)) == (3, 9)
 
 
@@ -124,12 +127,12 @@ def test_ndjson_export_equals_the_rows_command(tmp_path: Path) -> None:
 def test_export_filters_by_key_batch_and_store(tmp_path: Path) -> None:
     file = tmp_path / "out.ndjson"
     run("export", "changes", GROUPS, "-O", file, "--where", "value=lapsed-004")
-    assert values(read(file), "event") == ["insert", "update"]
+    assert cell_values(read(file), "event") == ["insert", "update"]
     run("export", "changes", GROUPS, "-O", file, "--force", "--from-batch", "3", "--batch", "4")
-    assert set(values(read(file), "batch_id")) == {3, 4}
+    assert set(cell_values(read(file), "batch_id")) == {3, 4}
     store = ("--store", "left-keyToNumValues")
     run("export", "rows", PRINTED_JOIN, "-O", file, "--force", *store)
-    assert set(values(read(file), "store_name")) == {"left-keyToNumValues"}
+    assert set(cell_values(read(file), "store_name")) == {"left-keyToNumValues"}
 
 
 def test_existing_file_is_overwritten_only_with_force(tmp_path: Path) -> None:

@@ -9,15 +9,16 @@ import pytest
 from inspector import api
 from inspector.analyses.files import file_rows
 from inspector.analyses.shared.run import Run
-from tests.cli.support import checkpoint_of, copy_of, table_rows, values
+from tests.cli.support import checkpoint_of, copy_of
+from tests.reports import cell_values, rows_of_table
 
 
 def test_missing_delta_breaks_the_replay_chain(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
-    complete = table_rows(api.files(str(path)), "chains")
-    assert values(complete, "replay_deltas") == [10, 10]
+    complete = rows_of_table(api.files(str(path)), "chains")
+    assert cell_values(complete, "replay_deltas") == [10, 10]
     (path / "state/0/1/5.delta").unlink()
-    left, right = table_rows(api.files(str(path)), "chains")
+    left, right = rows_of_table(api.files(str(path)), "chains")
     assert left == complete[0]
     assert (right["newest_restorable"], right["replay_deltas"], right["deltas"]) == (4, None, 9)
 
@@ -28,7 +29,7 @@ def test_replay_starts_at_the_newest_snapshot_below_the_version(
 ) -> None:
     path = str(checkpoint_of("fmgws_snapshots_cleaned"))
     options = api.Options(state_version=version, partition_id=0)
-    (row,) = table_rows(api.files(path, options), "chains")
+    (row,) = rows_of_table(api.files(path, options), "chains")
     assert row["replay_deltas"] == replay_deltas
 
 
@@ -36,7 +37,7 @@ def test_checksum_files_of_absent_files_are_orphans(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/.1.delta.crc").write_bytes(b"1")
     (path / "state/0/1/.99.delta.crc").write_bytes(b"1")
-    (row,) = table_rows(api.files(str(path)), "other_files")
+    (row,) = rows_of_table(api.files(str(path)), "other_files")
     assert (row["kind"], row["files"], row["orphans"]) == ("hadoop_checksum", 2, 1)
 
 
@@ -46,8 +47,8 @@ def test_other_files_are_counted_by_kind(tmp_path: Path) -> None:
     (folder / ".7.delta.4711.tmp").write_bytes(b"123")
     (folder / "notes.txt").write_bytes(b"12")
     (folder / ".1.delta.crc").write_bytes(b"1")
-    rows = table_rows(api.files(str(path)), "other_files")
-    assert sorted(values(rows, "kind", "files", "bytes")) == [
+    rows = rows_of_table(api.files(str(path)), "other_files")
+    assert sorted(cell_values(rows, "kind", "files", "bytes")) == [
         ("hadoop_checksum", 1, 1),
         ("other", 1, 2),
         ("temporary", 1, 3),

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import checkpoint_of, copy_of, flip, run, values
+from tests.cli.support import checkpoint_of, copy_of, flip, run
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
+from tests.reports import cell_values
 
 TROUBLES = [
     ("complete_mode", "SS202", "warning", r"watermark has passed 85 rows.* complete output mode"),
@@ -76,7 +77,7 @@ def test_first_two_lines_name_the_cause_and_the_growth(
     assert second.startswith(growth)
     assert re.search("^Recommended action: ", "\n".join(action_lines), re.MULTILINE)
     document = run("audit", path, "-o", "json").json
-    assert set(values(document["findings"], "id", "severity")) == {(finding, severity)}
+    assert set(cell_values(document["findings"], "id", "severity")) == {(finding, severity)}
     assert document["verdict"]["growth"]["growing"] is (trouble not in STEADY)
     assert document["verdict"]["cause"]["finding"] == finding
     assert document["verdict"]["cause"]["sentence"] in first
@@ -122,9 +123,9 @@ def test_findings_are_sorted_by_severity_in_every_format() -> None:
     limits = ("--threshold", "heap_bytes=1KiB", "--threshold", "kept_versions=5")
     audit = ("audit", checkpoint_of("fmgws_event_ignore"), *limits)
     expected = ["SS203", "SS201", "SS306", "SS312"]
-    assert values(run(*audit, "-o", "json").json["findings"], "id") == expected
-    assert values(run(*audit, "-o", "ndjson").ndjson, "id") == expected
-    assert values(run(*audit, "-o", "csv").csv, "id") == expected
+    assert cell_values(run(*audit, "-o", "json").json["findings"], "id") == expected
+    assert cell_values(run(*audit, "-o", "ndjson").ndjson, "id") == expected
+    assert cell_values(run(*audit, "-o", "csv").csv, "id") == expected
     assert re.findall(r"^(SS\d{3}) ", run(*audit).out, re.MULTILINE) == expected
     markdown = run(*audit, "-o", "markdown").out
     assert re.findall(r"^\*\*(SS\d{3}) ", markdown, re.MULTILINE) == expected

@@ -19,7 +19,8 @@ from inspector.model import Redact
 from inspector.schemas import CHANGES, batch_of
 from tests.analyses.change_cases import change, checkpoint
 from tests.cases import group_state
-from tests.cli.support import OUTPUTS, checkpoint_of, rows_where, run, tree, values
+from tests.cli.support import OUTPUTS, checkpoint_of, run, tree
+from tests.reports import cell_values, rows_where
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 UNCOMMITTED = str(checkpoint_of("uncommitted"))
@@ -46,7 +47,7 @@ def test_history_is_sorted_and_has_the_batch_clocks(tmp_path: Path) -> None:
     )
     report = history_report(Subject(result, 3), rows)
     clocks = ("timeout_ms", "watermark_ms", "batch_timestamp_ms", "committed")
-    assert values(report.primary.rows, "version", "event", *clocks) == [
+    assert cell_values(report.primary.rows, "version", "event", *clocks) == [
         (2, "put", None, 2000, 3000, True),
         (2, "in_snapshot", 5000, 2000, 3000, True),
         (3, "removal", None, 2000, 4000, False),
@@ -65,10 +66,10 @@ def test_limit_shows_the_newest_changes(tmp_path: Path) -> None:
     old, new = change(1, "update", group_state(1, -1)), change(2, "update", group_state(2, -1))
     rows = history(result, old, new, raw=True)
     report = history_report(Subject(result, 2), rows, limit=1, raw=True)
-    assert values(report.primary.rows, "version") == [2]
+    assert cell_values(report.primary.rows, "version") == [2]
     assert report.primary.title == "changes of the key, oldest first, the newest 1 of 2"
     assert {"key", "partition_id", "timeout_ms"} <= wide_columns(report)
-    assert values(map(vars, report.primary.columns[-2:]), "name") == ["key_hex", "value_hex"]
+    assert cell_values(map(vars, report.primary.columns[-2:]), "name") == ["key_hex", "value_hex"]
 
 
 def test_empty_history_has_no_rows_or_notes(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
 def test_history_covers_all_versions() -> None:
     report = api.history(GROUPS, api.Options(where=("value=lapsed-004",)))
     names = ("batch_id", "event", "timeout_ms", "old_value_bytes", "value_bytes", "record")
-    assert values(report.primary.rows, *names) == [
+    assert cell_values(report.primary.rows, *names) == [
         (0, "insert", 1_704_067_220_400, None, 80, 7),
         (4, "update", None, 80, 80, 3),
     ]
@@ -118,8 +119,8 @@ def test_uncommitted_option_adds_the_uncommitted_version() -> None:
     committed = list(api.history(UNCOMMITTED, options).primary.rows)
     every = list(api.history(UNCOMMITTED, options, uncommitted=True).primary.rows)
     assert every[: len(committed)] == committed
-    assert set(values(committed, "version")) == {1, 2, 3, 4}
-    assert set(values(every[len(committed) :], "version", "committed")) == {(5, False)}
+    assert set(cell_values(committed, "version")) == {1, 2, 3, 4}
+    assert set(cell_values(every[len(committed) :], "version", "committed")) == {(5, False)}
 
 
 def test_snapshot_history_lists_removals_last() -> None:
@@ -128,9 +129,9 @@ def test_snapshot_history_lists_removals_last() -> None:
     rows = rows_where(report.primary.rows, version=5)
     removals = rows_where(rows, event="removal")
     assert rows[-len(removals) :] == removals
-    assert set(values(rows, "event")) == {"insert", "update", "removal"}
-    assert set(values(removals, "record")) == {None}
-    records = values(rows[: -len(removals)], "record")
+    assert set(cell_values(rows, "event")) == {"insert", "update", "removal"}
+    assert set(cell_values(removals, "record")) == {None}
+    records = cell_values(rows[: -len(removals)], "record")
     assert records == sorted(records)
 
 
@@ -160,7 +161,7 @@ def test_every_format_shows_a_history(output: str) -> None:
 
 def test_redacted_history_finds_the_key() -> None:
     rows = run("history", CASE, "--key", KEY, "-o", "json", "--redact", "all", "--raw").rows
-    assert values(rows, "key", "key_hex") == [("***", None), ("***", None)]
+    assert cell_values(rows, "key", "key_hex") == [("***", None), ("***", None)]
 
 
 def test_invalid_history_option_is_exit_code_2() -> None:

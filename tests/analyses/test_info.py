@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from tests.cli.support import checkpoint_of, copy_of, row_where, run, table_rows, values
+from tests.cli.support import checkpoint_of, copy_of, run
 from tests.fixture_folder import FIXTURES, NEWEST
+from tests.reports import cell_values, row_where, rows_of_table
 
 
 def test_confs_have_their_origin() -> None:
     report = api.info(str(checkpoint_of("dedup_no_watermark")))
-    shuffle = row_where(table_rows(report, "confs"), conf="spark.sql.shuffle.partitions")
+    shuffle = row_where(rows_of_table(report, "confs"), conf="spark.sql.shuffle.partitions")
     assert (shuffle["value"], shuffle["origin"]) == ("5", "recorded")
 
 
 def test_store_without_schema_file_has_no_schema(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/_metadata/schema").unlink()
-    (row,) = table_rows(api.info(str(path)), "stores")
+    (row,) = rows_of_table(api.info(str(path)), "stores")
     assert row["key_schema"] is row["value_schema"] is None
     assert row["expires"].startswith("unknown: ")
     assert row["operator_name"] == "stateStoreSave"
@@ -30,7 +31,7 @@ def test_store_without_schema_file_has_no_schema(tmp_path: Path) -> None:
 
 def metadata_format(path: Path) -> str:
     """Return the format of the operator metadata that ``info`` reports."""
-    formats = table_rows(api.info(str(path)), "formats")
+    formats = rows_of_table(api.info(str(path)), "formats")
     return str(row_where(formats, what="metadata of operator 0")["format"])
 
 
@@ -46,8 +47,8 @@ def test_missing_operator_metadata_may_be_lost(tmp_path: Path) -> None:
 
 def test_state_variables_have_kind_and_ttl() -> None:
     report = api.info(str(NEWEST / "rocksdb_tws_processing" / "checkpoint"))
-    rows = table_rows(report, "variables")
-    assert values(rows, "store_name", "variable", "holds", "ttl", "declared") == [
+    rows = rows_of_table(report, "variables")
+    assert cell_values(rows, "store_name", "variable", "holds", "ttl", "declared") == [
         ("$count_recent", "recent", "entry count", None, None),
         ("$min_recent", "recent", "earliest expiry", None, None),
         ("$procTimers_keyToTimestamp", None, "timers", None, None),
@@ -64,7 +65,7 @@ def test_state_variables_have_kind_and_ttl() -> None:
         ("total", "total", "value", False, True),
         ("visited", "visited", "map", True, True),
     ]
-    assert set(values(rows, "time_mode", "output_mode")) == {("ProcessingTime", "Update")}
+    assert set(cell_values(rows, "time_mode", "output_mode")) == {("ProcessingTime", "Update")}
 
 
 # --- command line --------------------------------------------------------------------------------
@@ -74,13 +75,13 @@ def test_info_has_store_schemas_as_ddl() -> None:
     rows = run("info", checkpoint_of("join_left_outer"), "-o", "json").rows
     left = "ad bigint, shownAt timestamp, site string, matched boolean"
     right = "clickedAd bigint, clickedAt timestamp, cost double, matched boolean"
-    assert values(rows, "store_name", "key_schema", "value_schema") == [
+    assert cell_values(rows, "store_name", "key_schema", "value_schema") == [
         ("left-keyToNumValues", "field0 bigint", "value bigint"),
         ("left-keyWithIndexToValue", "field0 bigint, index bigint", left),
         ("right-keyToNumValues", "field0 bigint", "value bigint"),
         ("right-keyWithIndexToValue", "field0 bigint, index bigint", right),
     ]
-    assert set(values(rows, "operator_name")) == {"symmetricHashJoin"}
+    assert set(cell_values(rows, "operator_name")) == {"symmetricHashJoin"}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_info_has_store_schemas_as_ddl() -> None:
     ],
 )
 def test_info_has_the_expiry_rule_of_every_store(case: str, rule: str) -> None:
-    (store,) = table_rows(api.info(str(checkpoint_of(case))), "stores")
+    (store,) = rows_of_table(api.info(str(checkpoint_of(case))), "stores")
     assert store["expires"].startswith(rule)
 
 
@@ -120,14 +121,17 @@ def test_info_and_files_read_only_the_first_bytes_of_a_delta(command: str, tmp_p
 def test_files_counts_deltas_and_snapshots() -> None:
     rows = run("files", checkpoint_of("fmgws_snapshots_cleaned"), "-o", "json").rows
     counts = ("deltas", "delta_bytes", "snapshots", "snapshot_bytes")
-    assert values(rows, "partition_id", *counts) == [(0, 6, 2371, 2, 3687), (1, 8, 2928, 2, 3156)]
+    assert cell_values(rows, "partition_id", *counts) == [
+        (0, 6, 2371, 2, 3687),
+        (1, 8, 2928, 2, 3156),
+    ]
     chain = ("oldest_restorable", "newest_restorable", "newest_snapshot", "replay_deltas")
-    assert values(rows, *chain) == [(8, 13, 12, 1), (6, 13, 12, 1)]
+    assert cell_values(rows, *chain) == [(8, 13, 12, 1), (6, 13, 12, 1)]
 
 
 def test_files_counts_checksum_files() -> None:
     siblings = run("files", checkpoint_of("agg_update"), "-o", "json").json["tables"]["other_files"]
-    assert values(siblings, "partition_id", "kind", "files", "bytes") == [
+    assert cell_values(siblings, "partition_id", "kind", "files", "bytes") == [
         (0, "hadoop_checksum", 10, 148),
         (1, "hadoop_checksum", 10, 156),
     ]

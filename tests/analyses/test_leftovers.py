@@ -11,17 +11,10 @@ import pytest
 
 from inspector import api
 from inspector.analyses.shared.options import Options
-from tests.cli.support import (
-    checkpoint_of,
-    finding_ids,
-    row_where,
-    rows_where,
-    run,
-    table_rows,
-    values,
-)
+from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import NEWEST
 from tests.planted import plant_old_rows
+from tests.reports import cell_values, finding_ids, row_where, rows_of_table, rows_where
 
 
 @pytest.mark.parametrize(
@@ -38,14 +31,16 @@ def test_leftover_classes_count_the_listed_keys(
     case: str, kind: str, certainty: str, keys: int, row_bytes: int, oldest_batch: int
 ) -> None:
     report = api.leftovers(str(checkpoint_of(case)))
-    (row,) = table_rows(report, "classes")
+    (row,) = rows_of_table(report, "classes")
     assert (row["class"], row["certainty"]) == (kind, certainty)
     assert (row["keys"], row["row_bytes"]) == (keys, row_bytes)
     assert row["oldest_expired_batch"] == oldest_batch
     listed = report.primary.rows
-    assert values(listed, "class", "certainty") == [(kind, certainty)] * keys
-    assert sum(values(listed, "key_bytes")) + sum(values(listed, "value_bytes")) == row_bytes
-    assert min(values(listed, "expired_batch")) == oldest_batch
+    assert cell_values(listed, "class", "certainty") == [(kind, certainty)] * keys
+    assert (
+        sum(cell_values(listed, "key_bytes")) + sum(cell_values(listed, "value_bytes")) == row_bytes
+    )
+    assert min(cell_values(listed, "expired_batch")) == oldest_batch
     assert report.summary["leftovers"] == keys
     assert report.summary["leftover_row_bytes"] == row_bytes
 
@@ -57,7 +52,7 @@ def test_rules_table_has_every_store() -> None:
         "unknown: the time range of the join condition is not in the checkpoint "
         "(--join-retention gives it)"
     )
-    assert values(table_rows(report, "rules"), "store_name", "expires") == [
+    assert cell_values(rows_of_table(report, "rules"), "store_name", "expires") == [
         ("left-keyToNumValues", counter),
         ("left-keyWithIndexToValue", side),
         ("right-keyToNumValues", counter),
@@ -70,13 +65,13 @@ def test_rule_of_a_join_by_time_is_refuted_by_old_rows(tmp_path: Path) -> None:
     shutil.copytree(checkpoint_of("join_window_key"), root)
     report = api.leftovers(str(root))
     assert "every expired key has been removed" in report.primary.empty
-    (rule,) = rows_where(table_rows(report, "rules"), store_name="left-keyWithIndexToValue")
+    (rule,) = rows_where(rows_of_table(report, "rules"), store_name="left-keyWithIndexToValue")
     assert rule["expires"] == "field1.end <= watermark"
     plant_old_rows(root, 1)
     report = api.leftovers(str(root))
     assert "no store has a known rule" in report.primary.empty
     assert list(report.primary.rows) == []
-    (rule,) = rows_where(table_rows(report, "rules"), store_name="left-keyWithIndexToValue")
+    (rule,) = rows_where(rows_of_table(report, "rules"), store_name="left-keyWithIndexToValue")
     assert rule["expires"].startswith("unknown: the time range")
     assert "SS202" not in finding_ids(report)
 
@@ -85,22 +80,22 @@ def test_unknown_rule_below_a_join_names_an_operator_rule() -> None:
     path = str(checkpoint_of("dedup_after_join"))
     report = api.leftovers(path)
     assert "no store has a known rule" in report.primary.empty
-    rule = str(row_where(table_rows(report, "rules"), operator_id=0)["expires"])
+    rule = str(row_where(rows_of_table(report, "rules"), operator_id=0)["expires"])
     assert "downstream of symmetricHashJoin" in rule
-    behind = row_where(table_rows(report, "retention"), operator_id=0)
+    behind = row_where(rows_of_table(report, "retention"), operator_id=0)
     assert behind["oldest_behind_ms"] == 13_600
     (option,) = re.findall("'(0=.*)'", rule)
     result = api.leftovers(path, Options(operator_rules=(option.replace("1h", "14s"),)))
     assert "every expired key has been removed" in result.primary.empty
     result = api.leftovers(path, Options(operator_rules=(option.replace("1h", "1s"),)))
     expected = {("past_watermark", "proven")}
-    assert set(values(result.primary.rows, "class", "certainty")) == expected
+    assert set(cell_values(result.primary.rows, "class", "certainty")) == expected
 
 
 def test_timer_without_no_data_batches_is_proven_by_calls() -> None:
     """No batch ran without data, so only the calls show that the watermark fires the timers."""
     rows = list(api.leftovers(str(checkpoint_of("fmgws_nodata_off"))).primary.rows)
-    assert values(rows, "certainty") == ["proven"] * 8
+    assert cell_values(rows, "certainty") == ["proven"] * 8
     assert (rows[0]["clock_ms"], rows[0]["threshold_ms"]) == (1_704_067_221_000, 1_704_067_229_000)
 
 
@@ -154,7 +149,7 @@ def test_leftover_row_has_clock_threshold_and_margin() -> None:
         "unchanged_since": True,
         "reason": None,
     }
-    batches = values(rows, "expired_batch")
+    batches = cell_values(rows, "expired_batch")
     assert batches == sorted(batches)
 
 
@@ -173,7 +168,7 @@ def test_limit_keeps_the_oldest_leftovers() -> None:
     assert len(complete["rows"]) == 68
     assert short["summary"] == complete["summary"]
     assert short["tables"]["classes"] == complete["tables"]["classes"]
-    assert values(short["rows"], "expired_batch") == [4, 4, 4, 4, 4]
+    assert cell_values(short["rows"], "expired_batch") == [4, 4, 4, 4, 4]
     assert "leftover keys, the oldest 5 of 68\n" in run("leftovers", PATH, "--limit", "5").out
 
 
@@ -212,10 +207,10 @@ def test_timeout_kind_option() -> None:
 
 def test_redacted_leftovers_have_no_key_bytes() -> None:
     hashed = run("leftovers", PATH, "-o", "ndjson", "--redact", "hash").ndjson
-    assert values(hashed, "key_hex") == [None] * 68
-    assert len(set(values(hashed, "key"))) == 68
+    assert cell_values(hashed, "key_hex") == [None] * 68
+    assert len(set(cell_values(hashed, "key"))) == 68
     hidden = run("leftovers", PATH, "-o", "ndjson", "--redact", "all").ndjson
-    assert values(hidden, "key_hex") == [None] * 68
+    assert cell_values(hidden, "key_hex") == [None] * 68
 
 
 @pytest.mark.parametrize(

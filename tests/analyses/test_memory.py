@@ -11,8 +11,9 @@ from inspector import api
 from inspector.analyses.shared.store_heaps import spark_of
 from inspector.exceptions import CheckpointError
 from inspector.render.report import Report
-from tests.cli.support import checkpoint_of, row_where, run, table_rows, values
+from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import FIXTURES
+from tests.reports import cell_values, row_where, rows_of_table
 
 
 def memory(case: str, **options: Any) -> Report:
@@ -22,8 +23,8 @@ def memory(case: str, **options: Any) -> Report:
 
 def test_exact_rungs_equal_the_bytes_recorded_by_spark() -> None:
     """Spark recorded keys of 5600 bytes and values of 8000 bytes in version 10."""
-    ladder = table_rows(memory("agg_v1"), "ladder")
-    assert values(ladder, "rung", "bytes", "counted") == [
+    ladder = rows_of_table(memory("agg_v1"), "ladder")
+    assert cell_values(ladder, "rung", "bytes", "counted") == [
         ("delta files", 16_114, "exact"),
         ("snapshot files", 0, "exact"),
         ("raw bytes", 87_312, "exact"),
@@ -54,8 +55,8 @@ def test_memory_report_without_options() -> None:
     result = " ".join(report.footnotes)
     assert "2 versions of the state take about 67.3 KiB of heap, all executors together" in result
     assert "About 1 executor of 8.0 GiB with 4 cores would hold all of it." in result
-    shapes = table_rows(report, "shapes")
-    assert values(shapes, "executor_heap_bytes", "executors", "executor_bytes") == [
+    shapes = rows_of_table(report, "shapes")
+    assert cell_values(shapes, "executor_heap_bytes", "executors", "executor_bytes") == [
         (2 << 30, 1, 81_400),
         (4 << 30, 1, 93_488),
         (8 << 30, 1, 93_488),
@@ -70,14 +71,14 @@ def test_heap_option_computes_the_number_of_executors() -> None:
     """A room of 47 KiB beside Spark's reserve holds one of two partitions of 46.3 KiB at work."""
     heap = (300 << 20) + (47 << 10) * 100 // 40
     report = memory("agg_v1", heap=heap)
-    (row,) = table_rows(report, "shapes")
+    (row,) = rows_of_table(report, "shapes")
     assert row["executor_heap_bytes"] == heap
     assert row["executors"] == report.summary["executors_needed"] == 2
     assert row["executor_bytes"] <= row["room_bytes"]
     assert (report.summary["fits_if_even"], report.summary["fits_at_worst"]) == (True, True)
     assert "About 2 executors of 300.1 MiB with 1 core would hold it." in report.footnotes
     nothing = memory("agg_v1", heap=300 << 20)
-    assert values(table_rows(nothing, "shapes"), "executors") == [None]
+    assert cell_values(rows_of_table(nothing, "shapes"), "executors") == [None]
     assert nothing.summary["fits_at_worst"] is False
     assert "executors_needed" not in nothing.summary
     assert "No number of executors of 300.0 MiB would hold it" in nothing.footnotes[1]
@@ -87,7 +88,7 @@ def test_executors_are_compared_with_their_heap() -> None:
     fits = memory("agg_v1", executors=2, heap=1 << 30)
     assert fits.summary["fits_if_even"] is fits.summary["fits_at_worst"] is True
     assert fits.footnotes[1].endswith(": that fits into a heap of 1.0 GiB.")
-    even, worst = table_rows(fits, "executors")
+    even, worst = rows_of_table(fits, "executors")
     assert even["bytes"] <= worst["bytes"]
     assert even["fits"] is worst["fits"] is True
     assert even["share_of_heap"] == even["bytes"] / (1 << 30)
@@ -102,7 +103,7 @@ def test_executors_are_compared_with_their_heap() -> None:
 def test_executors_option_computes_the_needed_heap() -> None:
     report = memory("agg_v1", executors=1)
     needed = report.summary["heap_needed_estimate_bytes"]
-    even, worst = table_rows(report, "executors")
+    even, worst = rows_of_table(report, "executors")
     assert worst["heap_needed_bytes"] == needed
     assert even["fits"] is even["share_of_heap"] is None
     assert memory("agg_v1", executors=1, heap=needed).summary["fits_at_worst"] is True
@@ -111,23 +112,23 @@ def test_executors_option_computes_the_needed_heap() -> None:
 
 def test_state_percent_option_limits_the_room_for_state() -> None:
     usual, middle = memory("agg_v1", heap=8 << 30), memory("agg_v1", heap=8 << 30, state_percent=50)
-    assert values(table_rows(middle, "shapes"), "room_bytes") == [4 << 30]
+    assert cell_values(rows_of_table(middle, "shapes"), "room_bytes") == [4 << 30]
     expected = ((8 << 30) - (300 << 20)) * 40 // 100
-    assert values(table_rows(usual, "shapes"), "room_bytes") == [expected]
+    assert cell_values(rows_of_table(usual, "shapes"), "room_bytes") == [expected]
     assert "at most 50 %" in middle.footnotes[2]
 
 
 def test_what_ifs_have_saved_bytes() -> None:
-    changes = table_rows(memory("agg_v1"), "what_ifs")
-    assert values(changes, "change", "heap_bytes", "saved_bytes") == [
+    changes = rows_of_table(memory("agg_v1"), "what_ifs")
+    assert cell_values(changes, "change", "heap_bytes", "saved_bytes") == [
         ("1 version retained", 33_904, 35_056),
         ("state format 2", 59_376, 9584),
         ("keys 8 bytes shorter", 67_360, 1600),
         ("RocksDB state store", 0, 68_960),
     ]
     assert "136.0 MiB for each of 2 stores, 272.0 MiB in all" in changes[3]["how"]
-    format_2 = table_rows(memory("agg_update"), "what_ifs")
-    assert "state format 2" not in values(format_2, "change")
+    format_2 = rows_of_table(memory("agg_update"), "what_ifs")
+    assert "state format 2" not in cell_values(format_2, "change")
 
 
 @pytest.mark.parametrize(
@@ -148,10 +149,10 @@ def test_what_ifs_have_saved_bytes() -> None:
     ],
 )
 def test_what_if_of_removed_leftovers(case: str, change: str, saved_bytes: int, how: str) -> None:
-    row = row_where(table_rows(memory(case), "what_ifs"), change=change)
+    row = row_where(rows_of_table(memory(case), "what_ifs"), change=change)
     assert (row["saved_bytes"], row["how"]) == (saved_bytes, how)
-    classes = table_rows(api.leftovers(str(checkpoint_of(case))), "classes")
-    assert values(classes, "heap_bytes") == [saved_bytes]
+    classes = rows_of_table(api.leftovers(str(checkpoint_of(case))), "classes")
+    assert cell_values(classes, "heap_bytes") == [saved_bytes]
 
 
 HEAP = ("unsafe_rows", "byte_arrays", "wrappers", "nodes", "tables", "maps", "prefixes", "total")
@@ -167,7 +168,7 @@ HEAP = ("unsafe_rows", "byte_arrays", "wrappers", "nodes", "tables", "maps", "pr
 )
 def test_heap_by_kind_of_object(case: str, spark: str, heap: tuple[int, ...]) -> None:
     """Only a session window has prefixes, and Spark 3.5 wraps no values."""
-    assert values(table_rows(memory(case, spark=spark), "heap"), *HEAP) == [heap]
+    assert cell_values(rows_of_table(memory(case, spark=spark), "heap"), *HEAP) == [heap]
 
 
 def test_heap_of_32_gib_has_larger_objects() -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from inspector import api
 from inspector.exceptions import CheckpointError
-from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, run, values
+from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, run
 from tests.profiles import costly
+from tests.reports import cell_values
 
 TIME_MS = 1_700_000_000_000
 STATEFUL = checkpoint_of("trouble_idle_source")
@@ -66,7 +67,7 @@ def rows_of(root: Path, **options: Any) -> list[Mapping[str, Any]]:
 
 def test_offsets_have_a_row_for_each_batch_and_source(kafka: Path) -> None:
     rows = rows_of(kafka)
-    assert values(rows, *BATCHES) == [
+    assert cell_values(rows, *BATCHES) == [
         (3, "orders:0@30, orders:1@15", "orders:0@40, orders:1@20", 15, False),
         (2, "orders:0@20, orders:1@10", "orders:0@30, orders:1@15", 15, True),
         (1, "orders:0@10, orders:1@5", "orders:0@20, orders:1@10", 15, True),
@@ -78,7 +79,7 @@ def test_offsets_have_a_row_for_each_batch_and_source(kafka: Path) -> None:
 
 def test_offsets_by_partition(kafka: Path) -> None:
     rows = rows_of(kafka, by="partition", batch=2)
-    assert values(rows, "partition", "start", "end", "records") == [
+    assert cell_values(rows, "partition", "start", "end", "records") == [
         ("orders:0", "20", "30", 10),
         ("orders:1", "10", "15", 5),
     ]
@@ -91,7 +92,7 @@ def test_batch_option_shows_the_whole_offset(kafka: Path) -> None:
 
 @pytest.mark.parametrize("at", ["2023-11-14T22:13:22.500Z", str(TIME_MS + 2999)])
 def test_at_option_finds_the_newest_batch(kafka: Path, at: str) -> None:
-    assert values(rows_of(kafka, moment=at), "batch_id") == [2]
+    assert cell_values(rows_of(kafka, moment=at), "batch_id") == [2]
 
 
 ANSWER = ("answer", "batch_id", "older_batch", "newer_batch")
@@ -130,7 +131,7 @@ def test_batch_that_read_a_kafka_offset(
     kafka: Path, offset: str, answer: tuple[object, ...]
 ) -> None:
     report = api.offsets(str(kafka), find=offset)
-    assert values(report.primary.rows, *ANSWER) == [answer]
+    assert cell_values(report.primary.rows, *ANSWER) == [answer]
     assert offset in report.notes[0]
 
 
@@ -142,24 +143,24 @@ def test_position_between_two_batches(tmp_path: Path) -> None:
     root = query(tmp_path / "gap", {number: [topic(10 * number)] for number in range(1, 7)})
     (root / "offsets" / "3").unlink()
     (root / "offsets" / "4").unlink()
-    assert values(rows_of(root, find="orders:0@35"), *ANSWER) == [("between", None, 2, 5)]
+    assert cell_values(rows_of(root, find="orders:0@35"), *ANSWER) == [("between", None, 2, 5)]
 
 
 def test_table_version_that_two_batches_read(tmp_path: Path) -> None:
     lines = {0: [delta(3)], 1: [delta(5, 1)], 2: [delta(6)], 3: [delta(6)]}
     root = query(tmp_path / "delta", lines)
-    assert values(rows_of(root, find="5"), "batch_id") == [2, 1]
-    assert values(rows_of(root, find="4"), "batch_id") == [1]
+    assert cell_values(rows_of(root, find="5"), "batch_id") == [2, 1]
+    assert cell_values(rows_of(root, find="4"), "batch_id") == [1]
     versions = rows_of(root, by="partition", batch=1)
-    assert values(versions, "partition") == ["version 3", "version 4", "version 5"]
+    assert cell_values(versions, "partition") == ["version 3", "version 4", "version 5"]
 
 
 def test_iceberg_snapshot_is_found_by_its_id(tmp_path: Path) -> None:
     old = '{"version": 1, "snapshot_id": 900, "position": 2, "scan_all_files": false}'
     new = '{"version": 1, "snapshot_id": 17, "position": 2, "scan_all_files": false}'
     root = query(tmp_path / "iceberg", {0: [old], 1: [new], 2: [new]})
-    assert values(rows_of(root, find="17"), "batch_id") == [2, 1]
-    assert values(rows_of(root, find="18"), "answer") == ["absent"]
+    assert cell_values(rows_of(root, find="17"), "batch_id") == [2, 1]
+    assert cell_values(rows_of(root, find="18"), "answer") == ["absent"]
 
 
 def file_line(name: str, batch: int) -> str:
@@ -188,9 +189,9 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_files_of_a_compacted_log(files: Path) -> None:
-    assert values(rows_of(files), "batch_id", "files") == [(3, 1), (2, 0), (1, 3), (0, 1)]
+    assert cell_values(rows_of(files), "batch_id", "files") == [(3, 1), (2, 0), (1, 3), (0, 1)]
     rows = rows_of(files, by="partition")
-    assert values(rows, "batch_id", "partition", "file_modified_ms") == [
+    assert cell_values(rows, "batch_id", "partition", "file_modified_ms") == [
         (0, "file:///in/a.json", 5),
         (1, "file:///in/b.json", 6),
         (1, "file:///in/c.json", 6),
@@ -201,7 +202,7 @@ def test_files_of_a_compacted_log(files: Path) -> None:
 
 def test_limit_keeps_the_newest_files(files: Path) -> None:
     rows = rows_of(files, by="partition", limit=2)
-    assert values(rows, "partition") == ["file:///in/e.json", "file:///in/d.json"]
+    assert cell_values(rows, "partition") == ["file:///in/e.json", "file:///in/d.json"]
 
 
 @pytest.mark.parametrize(
@@ -213,12 +214,12 @@ def test_limit_keeps_the_newest_files(files: Path) -> None:
     ],
 )
 def test_batch_that_read_a_file(files: Path, name: str, answer: tuple[object, ...]) -> None:
-    assert values(rows_of(files, find=name), *ANSWER) == [answer]
+    assert cell_values(rows_of(files, find=name), *ANSWER) == [answer]
 
 
 def test_lost_compact_entry_makes_the_number_of_files_unknown(files: Path) -> None:
     (files / "sources" / "0" / "2.compact").unlink()
-    assert values(rows_of(files), "files") == [1, 0, None, None]
+    assert cell_values(rows_of(files), "files") == [1, 0, None, None]
 
 
 def test_source_without_an_offset_begins_later(tmp_path: Path) -> None:
@@ -228,25 +229,25 @@ def test_source_without_an_offset_begins_later(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "0").write_text(f"v1\n{file_line('0', 0)}", "utf-8")
     (folder / "1").write_text(f"v1\n{file_line('1', 1)}", "utf-8")
-    assert values(rows_of(root, source="1"), "kind", "end", "files") == [
+    assert cell_values(rows_of(root, source="1"), "kind", "end", "files") == [
         ("files", "log entry 1", 0),
         ("files", "log entry 1", 2),
         ("unknown", None, None),
     ]
     assert len(rows_of(root, by="partition", source="1")) == 3
-    assert values(rows_of(root, form="starting-offsets", batch=0), "source") == ["0"]
+    assert cell_values(rows_of(root, form="starting-offsets", batch=0), "source") == ["0"]
 
 
 def test_sparse_logs_of_asynchronous_progress(tmp_path: Path) -> None:
     """Asynchronous progress tracking leaves out entries of both logs."""
     root = query(tmp_path / "sparse", {2: [topic(20)], 5: [topic(50)], 9: [topic(90)]})
-    assert values(rows_of(root), "batch_id", "records") == [(9, 40), (5, 30), (2, None)]
+    assert cell_values(rows_of(root), "batch_id", "records") == [(9, 40), (5, 30), (2, None)]
 
 
 def test_damaged_source_log_is_a_problem(files: Path) -> None:
     (files / "sources" / "0" / "3").write_text('v1\n{"path":7}', "utf-8")
     report = api.offsets(str(files))
-    assert values(report.primary.rows, "files") == [None, 0, 3, 1]
+    assert cell_values(report.primary.rows, "files") == [None, 0, 3, 1]
     (problem,) = report.problems
     assert problem.path == str(files / "sources" / "0" / "3")
     assert run("offsets", files).code == 4
@@ -283,7 +284,7 @@ def test_starting_offsets_of_a_file_source_list_the_files(files: Path) -> None:
     (option,) = report.primary.rows
     assert (option["option"], option["delivery"]) == (None, "at least once")
     assert option["newest_file_ms"] == 7
-    assert values(report.tables[1].rows, "path") == [
+    assert cell_values(report.tables[1].rows, "path") == [
         "file:///in/a.json",
         "file:///in/b.json",
         "file:///in/c.json",
@@ -344,7 +345,7 @@ def test_starting_position_of_kinesis(tmp_path: Path, fields: dict[str, str], op
 
 def test_source_and_limit_narrow_the_rows(tmp_path: Path) -> None:
     root = query(tmp_path / "two", {0: [topic(0), delta(0)], 1: [topic(1), delta(1)]})
-    assert values(rows_of(root, source="1"), "kind") == ["delta", "delta"]
+    assert cell_values(rows_of(root, source="1"), "kind") == ["delta", "delta"]
     assert len(rows_of(root, limit=3)) == 3
 
 
@@ -362,7 +363,7 @@ def test_unreadable_offset_log_entry_is_a_problem(kafka: Path) -> None:
     (kafka / "offsets" / "2").write_bytes(b"v1\n{")
     report = api.offsets(str(kafka))
     starts = [(3, None), (1, "orders:0@10, orders:1@5"), (0, "orders:0@4, orders:1@5")]
-    assert values(report.primary.rows, "batch_id", "start") == starts
+    assert cell_values(report.primary.rows, "batch_id", "start") == starts
     assert str(kafka / "offsets" / "2") in [problem.path for problem in report.problems]
 
 

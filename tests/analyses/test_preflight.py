@@ -22,8 +22,9 @@ from inspector.findings.restart_judgement import Line, SameRows, Side
 from inspector.findings.restart_rules import Restarts, rule_of
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
 from tests.cases import write_schema
-from tests.cli.support import checkpoint_of, finding_ids, row_where, run, values
+from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import FIXTURES
+from tests.reports import cell_values, finding_ids, row_where
 from tests.rocks import as_spark_4_0
 from tests.rocks_damage import change_entry
 
@@ -53,7 +54,7 @@ def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
     report = api.preflight(str(old), None if new is None else str(new), **options)
     rows: list[Any] = list(report.primary.rows)
     assert report.summary["verdict"] == max(
-        values(rows, "verdict"), key=lambda word: Restarts(word).rank
+        cell_values(rows, "verdict"), key=lambda word: Restarts(word).rank
     )
     result = {row["rule"]: row for row in rows if row["verdict"] != "ok"}
     assert set(finding_ids(report)) == set(result)
@@ -91,7 +92,7 @@ def with_fields(
 def test_unchanged_query_restarts(case: str) -> None:
     """SS489 is a line because a fixture is not where it was made."""
     old = checkpoint_of(case)
-    bad = set(values(api.preflight(str(old), str(old)).primary.rows, "rule", "verdict"))
+    bad = set(cell_values(api.preflight(str(old), str(old)).primary.rows, "rule", "verdict"))
     assert {rule for rule, verdict in bad if verdict not in ("ok", "unknown")} <= {"SS489"}
 
 
@@ -168,8 +169,8 @@ def test_first_replaced_by_last_is_unknown(tmp_path: Path) -> None:
     }
     first = with_fields(copy(tmp_path, name="first"), value=lambda _: fields["first"])
     last = with_fields(copy(tmp_path, name="last"), value=lambda _: fields["last"])
-    assert values(lines(first, last).values(), "rule", "verdict") == [("SS439", "unknown")]
-    assert values(lines(last, first).values(), "rule", "verdict") == [("SS442", "silent")]
+    assert cell_values(lines(first, last).values(), "rule", "verdict") == [("SS439", "unknown")]
+    assert cell_values(lines(last, first).values(), "rule", "verdict") == [("SS442", "silent")]
 
 
 def test_fields_with_equal_name_and_type_are_unknown(tmp_path: Path) -> None:
@@ -319,7 +320,7 @@ def test_older_release_may_not_read_the_checkpoint() -> None:
     assert lines(named, named, to_spark="4.1")["SS493"]["item"] == "format of offsets"
     assert "SS493" not in lines(named, named)
     moved = lines(checkpoint_of(TRANSFORM), checkpoint_of(TRANSFORM), to_spark="3.5")
-    assert set(values(moved.values(), "verdict")) == {"unknown"}
+    assert set(cell_values(moved.values(), "verdict")) == {"unknown"}
 
 
 def with_less_state(root: Path) -> Path:
@@ -345,7 +346,7 @@ def with_watermark(root: Path, watermark_ms: int) -> Path:
 def verdict_of(old: Path, new: Path, before: Path) -> tuple[str, set[str]]:
     """Return the verdict and the rules of a comparison with a rehearsal of the old query."""
     report = api.preflight(str(old), str(new), before=str(before))
-    return str(report.summary["verdict"]), set(values(report.primary.rows, "rule"))
+    return str(report.summary["verdict"]), set(cell_values(report.primary.rows, "rule"))
 
 
 def test_query_logic_is_unknown_without_a_rehearsal() -> None:
@@ -353,7 +354,7 @@ def test_query_logic_is_unknown_without_a_rehearsal() -> None:
     report = api.preflight(old, old)
     assert report.summary["verdict"] == "unknown"
     assert "--before" in row_where(report.primary.rows, rule="SS495")["what_to_do"]
-    assert "SS495" not in values(api.preflight(old).primary.rows, "rule")
+    assert "SS495" not in cell_values(api.preflight(old).primary.rows, "rule")
 
 
 @pytest.mark.parametrize(

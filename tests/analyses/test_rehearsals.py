@@ -40,8 +40,9 @@ from tests.cases import (
     write_schema,
     write_store,
 )
-from tests.cli.support import checkpoint_of, row_where, run
+from tests.cli.support import checkpoint_of, run
 from tests.encode import Record
+from tests.reports import row_where
 
 NOW = 1_795_802_052_000  # the wall clock of the rehearsals
 EVENT = NOW - 2 * YEAR_MS

@@ -20,8 +20,9 @@ from inspector.exceptions import InspectorError, SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
 from tests.analyses.test_copy import checkpoint, severe, tree
-from tests.cli.support import run, values
+from tests.cli.support import run
 from tests.profiles import sampled
+from tests.reports import cell_values
 
 RELEASES = ("3.5.9", "4.1.4", "4.3.0")
 
@@ -40,13 +41,13 @@ def live_rows(root: Path | str) -> Counter[tuple[Any, ...]]:
     report = api.rows(str(root), Options(redact=Redact.NONE), raw=True)
     assert report.complete
     columns = ("operator_id", "store_name", "key_hex", "value_hex")
-    return Counter(values(report.primary.rows, *columns))
+    return Counter(cell_values(report.primary.rows, *columns))
 
 
 def logged_confs(root: Path, conf: str) -> set[str]:
     """Return the values of a conf in all entries of the offset log."""
     entries = [path.read_text().split("\n")[1] for path in (root / "offsets").glob("[0-9]*")]
-    return set(values(values(map(json.loads, entries), "conf"), conf))
+    return set(cell_values(cell_values(map(json.loads, entries), "conf"), conf))
 
 
 def stores_in_metadata(root: Path) -> list[dict[str, Any]]:
@@ -94,14 +95,14 @@ def test_reshaped_copy_has_every_partition(case: str, tmp_path: Path) -> None:
     assert live_rows(dest) == live_rows(root)
     assert live_rows(root).total() == report.summary["rows"] > 0
     assert sorted(path.name for path in (dest / "state/0").glob("[0-9]*")) == list("01234")
-    assert set(values(stores_in_metadata(dest), "numPartitions")) == {5}
+    assert set(cell_values(stores_in_metadata(dest), "numPartitions")) == {5}
     assert severe(dest) == []
 
 
 def rows_by_partition(root: Path) -> list[tuple[Any, ...]]:
     """Return the live rows with their partition, sorted."""
     rows = api.rows(str(root), Options(redact=Redact.NONE), raw=True).primary.rows
-    return sorted(values(rows, "store_name", "partition_id", "key_hex", "value_hex"))
+    return sorted(cell_values(rows, "store_name", "partition_id", "key_hex", "value_hex"))
 
 
 @pytest.mark.parametrize("case", ["agg_update", "rocksdb_tws_event", "rocksdb_join_left_outer_v4"])

@@ -24,8 +24,9 @@ from tests.analyses.test_reshape import (
     refusal,
     stores_in_metadata,
 )
-from tests.cli.support import run, values
+from tests.cli.support import run
 from tests.profiles import sampled
+from tests.reports import cell_values
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CLASSES = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
@@ -184,7 +185,7 @@ def test_leftovers_are_evicted_from_a_reshaped_copy(by: Any, tmp_path: Path) -> 
     planned = api.copy(root, str(tmp_path / "both"), evict="leftovers", by=by, plan=True, **words)
     both = api.copy(root, str(tmp_path / "both"), evict="leftovers", by=by, **words)
     summaries = [alone.summary, planned.summary, both.summary]
-    assert values(summaries, "evicted_rows") == [80, 80, 80]
+    assert cell_values(summaries, "evicted_rows") == [80, 80, 80]
     assert live_rows(tmp_path / "both") == live_rows(tmp_path / "alone")
 
 
@@ -211,7 +212,7 @@ def test_rows_of_a_copy_for_rocksdb_are_erased(tmp_path: Path) -> None:
 def test_moved_copy_of_transform_with_state_names_only_its_own_schemas(tmp_path: Path) -> None:
     root, dest = checkpoint("rocksdb_tws_event"), tmp_path / "copy"
     api.copy(str(root), str(dest), partitions=3)
-    paths = values(stores_in_metadata(dest), "stateSchemaFilePaths")
+    paths = cell_values(stores_in_metadata(dest), "stateSchemaFilePaths")
     assert len(paths) > 0
     assert [p for (p,) in paths if not p.startswith(f"file:{dest}/state/")] == []
 

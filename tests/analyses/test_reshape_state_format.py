@@ -15,7 +15,8 @@ from inspector.checkpoint.state_schema import StateSchema, parse_state_schema
 from inspector.model import Redact
 from tests.analyses.test_copy import checkpoint, severe, tree
 from tests.analyses.test_reshape import live_rows, logged_confs, refusal
-from tests.cli.support import run, values
+from tests.cli.support import run
+from tests.reports import cell_values
 
 CONF = "spark.sql.streaming.{}.stateFormatVersion"
 QUERIES = {
@@ -45,7 +46,7 @@ def test_converted_copy_has_the_schema_of_a_query_in_format_2(
     assert logged_confs(dest, conf) == {"2"}
     converted, expected = schema_of(dest), schema_of(checkpoint(twin, release))
     assert converted.key == expected.key
-    assert values(map(vars, converted.value.fields), "name") == values(
+    assert cell_values(map(vars, converted.value.fields), "name") == cell_values(
         map(vars, expected.value.fields), "name"
     )
     assert severe(dest) == []
@@ -70,8 +71,8 @@ def test_converted_aggregation_has_the_buffers_of_its_source(tmp_path: Path) -> 
     old = api.rows(str(root), Options(redact=Redact.NONE)).primary.rows
     new = list(api.rows(str(tmp_path / "copy"), Options(redact=Redact.NONE)).primary.rows)
     expected = [(row["key"], {**row["key"], **row["value"]}) for row in new]
-    assert sorted(map(str, values(old, "key", "value"))) == sorted(map(str, expected))
-    assert {"window", "user"} & set(values(new, "value")[0]) == set()
+    assert sorted(map(str, cell_values(old, "key", "value"))) == sorted(map(str, expected))
+    assert {"window", "user"} & set(cell_values(new, "value")[0]) == set()
 
 
 @pytest.mark.parametrize("case", QUERIES)

@@ -20,16 +20,9 @@ from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.model import Problem, StoreId
 from inspector.schemas import ROWS, batch_of
-from tests.cli.support import (
-    checkpoint_of,
-    copy_of,
-    replace_state,
-    run,
-    schema_json,
-    schema_of,
-    values,
-)
+from tests.cli.support import checkpoint_of, copy_of, replace_state, run, schema_json, schema_of
 from tests.encode import row
+from tests.reports import cell_values
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 PLACE: dict[str, Any] = {
@@ -72,7 +65,7 @@ def test_limit_stops_reading_batches() -> None:
 
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
     report = rows_report(Subject(checkpoint, 10), batches(), limit=3)
-    assert values(values(report.primary.rows, "value"), "count") == [0, 0, 1]
+    assert cell_values(cell_values(report.primary.rows, "value"), "count") == [0, 0, 1]
     assert used == [0, 1]
 
 
@@ -177,7 +170,7 @@ def test_redacted_rows_have_no_key_value_or_bytes(checkpoint: Path, redact: str,
     first, second = run("rows", checkpoint, "--raw", "--redact", redact, "-o", "ndjson").ndjson
     assert first["key"].startswith(word)
     assert first["value"].startswith(word)
-    assert values([first, second], "key_hex", "value_hex") == [(None, None), (None, None)]
+    assert cell_values([first, second], "key_hex", "value_hex") == [(None, None), (None, None)]
     assert first["key_bytes"] > 0
 
 
@@ -245,7 +238,7 @@ def test_missing_version_is_reported_once_for_each_store() -> None:
     path = checkpoint_of("snapshots_cleaned")
     outcome = run("rows", path, "--batch", "0", "-o", "json")
     assert (outcome.code, outcome.rows) == (4, [])
-    assert values(outcome.json["problems"], "path", "problem") == [
+    assert cell_values(outcome.json["problems"], "path", "problem") == [
         (str(path / "state/0/0"), "missing-version"),
         (str(path / "state/0/1"), "missing-version"),
     ]
@@ -261,7 +254,7 @@ def test_damaged_snapshot_is_replaced_by_its_deltas(tmp_path: Path) -> None:
     (problem,) = outcome.json["problems"]
     assert problem["path"] == str(snapshot)
     columns = ("key_hex", "value_hex")
-    assert sorted(values(outcome.rows, *columns)) == sorted(values(expected, *columns))
+    assert sorted(cell_values(outcome.rows, *columns)) == sorted(cell_values(expected, *columns))
 
 
 # --- other storages --------------------------------------------------------------------------
@@ -357,9 +350,9 @@ def test_last_put_equals_the_history() -> None:
 
 def test_row_of_a_snapshot_has_no_last_put() -> None:
     rows = run("rows", checkpoint_of("fmgws_snapshots_cleaned"), "-o", "json").rows
-    assert Counter(values(rows, "last_put_batch")) == {None: 113, 12: 15}
+    assert Counter(cell_values(rows, "last_put_batch")) == {None: 113, 12: 15}
 
 
 def test_row_without_expiry_rule_has_no_expiry_time() -> None:
     rows = run("rows", checkpoint_of("dedup_no_watermark"), "-o", "json").rows
-    assert values(rows, "expires_at") == [None] * 402
+    assert cell_values(rows, "expires_at") == [None] * 402

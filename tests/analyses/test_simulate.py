@@ -15,9 +15,10 @@ from inspector.discovery.what_if import delay_of
 from inspector.exceptions import CheckpointError
 from inspector.model import JOIN_COUNT_STORES, JOIN_INDEX_STORES, JOIN_ROW_STORES
 from tests import cases
-from tests.cli.support import checkpoint_of, row_where, rows_where, run, values
+from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
+from tests.reports import cell_values, row_where, rows_where
 
 
 def with_delay(case: str) -> bool:
@@ -36,7 +37,9 @@ def test_current_watermark_delay_changes_nothing(case: str) -> None:
     delay = delay_of(open_checkpoint(str(checkpoint_of(case))))
     assert delay is not None
     batches = simulated(case, watermark_delay=f"{delay // 1000}s").tables[1].rows
-    assert values(batches, "rows_then", "row_bytes_then") == values(batches, "rows", "row_bytes")
+    assert cell_values(batches, "rows_then", "row_bytes_then") == cell_values(
+        batches, "rows", "row_bytes"
+    )
 
 
 @pytest.mark.parametrize("case", ["agg_append", "agg_update", "dedup_event_time", "session_window"])
@@ -58,7 +61,7 @@ def test_join_counter_with_a_lost_version_starts_later(tmp_path: Path) -> None:
     options = api.Options(join_retention=("left=15s", "right=15s"))
     report = api.simulate(str(root), options, watermark_delay="10m", old_delay="1m")
     counted = rows_where(report.tables[1].rows, store_name="left-keyToNumValues")
-    assert min(values(counted, "batch_id")) > 0
+    assert min(cell_values(counted, "batch_id")) > 0
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,7 @@ def test_join_counter_with_a_lost_version_starts_later(tmp_path: Path) -> None:
 )
 def test_longer_watermark_delay_keeps_more_rows(delay: str, rows: list[int]) -> None:
     report = simulated("agg_append", watermark_delay=delay)
-    assert values(report.tables[1].rows, "rows_then") == rows
+    assert cell_values(report.tables[1].rows, "rows_then") == rows
 
 
 def test_rows_dropped_as_late_make_a_lower_bound() -> None:
@@ -144,7 +147,7 @@ def test_downstream_operators_are_bounded_or_unknown(
     case: str, delay: str, certainties: list[str]
 ) -> None:
     report = simulated(case, watermark_delay=delay, old_delay="10s")
-    assert values(report.primary.rows, "certainty") == certainties
+    assert cell_values(report.primary.rows, "certainty") == certainties
 
 
 def test_join_rows_are_at_most_without_early_logs(tmp_path: Path) -> None:
@@ -152,12 +155,12 @@ def test_join_rows_are_at_most_without_early_logs(tmp_path: Path) -> None:
     shutil.copytree(checkpoint_of("join_left_outer"), root)
     options = api.Options(join_retention=("left=0s", "right=0s"))
     rows = api.simulate(str(root), options, watermark_delay="1s").primary.rows
-    assert values(rows, "certainty") == ["exact"] * 4
+    assert cell_values(rows, "certainty") == ["exact"] * 4
     for log in ("offsets", "commits"):
         for batch in range(4):
             (root / log / str(batch)).unlink()
     rows = api.simulate(str(root), options, watermark_delay="1s").primary.rows
-    assert values(rows, "certainty") == ["at most"] * 4
+    assert cell_values(rows, "certainty") == ["at most"] * 4
 
 
 def test_ttl_adds_24_bytes_to_a_value() -> None:
@@ -170,7 +173,7 @@ def test_ttl_adds_24_bytes_to_a_value() -> None:
 
 def test_join_without_watermark_keeps_its_counters() -> None:
     rows = simulated("join_no_watermark", watermark_delay="1m").primary.rows
-    assert values(rows, "store_name", "certainty", "rows", "rows_then") == [
+    assert cell_values(rows, "store_name", "certainty", "rows", "rows_then") == [
         ("left-keyToNumValues", "unchanged", 60, 60),
         ("left-keyWithIndexToValue", "unchanged", 60, 60),
         ("right-keyToNumValues", "unchanged", 36, 36),
@@ -180,7 +183,7 @@ def test_join_without_watermark_keeps_its_counters() -> None:
 
 def test_join_without_time_range_is_unknown() -> None:
     report = simulated("join_left_outer", watermark_delay="1m")
-    assert values(report.primary.rows, "certainty", "rows_then") == [("unknown", None)] * 4
+    assert cell_values(report.primary.rows, "certainty", "rows_then") == [("unknown", None)] * 4
     assert not report.tables[1].rows
     assert "is not known" in report.primary.title
     assert report.summary["simulated_rows"] is None
@@ -233,8 +236,8 @@ def test_current_delay_keeps_join_counters_and_indexes(case: str) -> None:
     stores = {*JOIN_COUNT_STORES, *JOIN_INDEX_STORES}
     followers = [row for row in report.tables[1].rows if row["store_name"] in stores]
     assert len(followers) >= 10
-    expected = values(followers, "rows", "row_bytes")
-    assert values(followers, "rows_then", "row_bytes_then") == expected
+    expected = cell_values(followers, "rows", "row_bytes")
+    assert cell_values(followers, "rows_then", "row_bytes_then") == expected
 
 
 def test_timeout_removes_leaked_keys() -> None:
@@ -254,7 +257,7 @@ def test_dedup_within_removes_old_keys() -> None:
 
 def test_ttl_applies_to_state_variables() -> None:
     report = simulated("rocksdb_tws_processing", ttl="1s")
-    assert values(report.primary.rows, "store_name", "certainty", "rows", "rows_then") == [
+    assert cell_values(report.primary.rows, "store_name", "certainty", "rows", "rows_then") == [
         ("$count_recent", "inferred", 4, 3),
         ("$min_recent", "inferred", 4, 3),
         ("$procTimers_keyToTimestamp", "unchanged", 9, 9),
@@ -280,7 +283,7 @@ def test_ttl_applies_to_state_variables() -> None:
 @pytest.mark.parametrize(("delay", "certainty"), [("1s", "inferred"), ("1h", "unknown")])
 def test_timers_with_a_longer_delay_are_unknown(delay: str, certainty: str) -> None:
     report = simulated("rocksdb_tws_event", watermark_delay=delay, old_delay="10s")
-    assert values(report.primary.rows, "store_name", "certainty")[:2] == [
+    assert cell_values(report.primary.rows, "store_name", "certainty")[:2] == [
         ("$eventTimers_keyToTimestamp", certainty),
         ("$eventTimers_timestampToKey", certainty),
     ]
@@ -288,7 +291,7 @@ def test_timers_with_a_longer_delay_are_unknown(delay: str, certainty: str) -> N
 
 def test_group_state_without_timeout_is_unchanged() -> None:
     report = simulated("fmgws_no_timeout", watermark_delay="1h")
-    assert values(report.primary.rows, "certainty") == ["unchanged"]
+    assert cell_values(report.primary.rows, "certainty") == ["unchanged"]
     assert "nothing would change" in report.primary.title
 
 

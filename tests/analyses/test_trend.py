@@ -12,7 +12,7 @@ import inspector.api as api
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
 from inspector.render.page import BarChart, LineChart
-from tests.cli.support import table_rows, values
+from tests.reports import cell_values, rows_of_table
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 
@@ -51,8 +51,8 @@ def test_checkpoint_with_most_growth_is_first(tmp_path: Path) -> None:
         row(0, "s3://bucket/b", row_bytes=5_000),
         row(5, "s3://bucket/once"),
     )
-    growth = table_rows(report, "growth")
-    assert values(growth, "checkpoint", "added_bytes", "added_rows", "audits") == [
+    growth = rows_of_table(report, "growth")
+    assert cell_values(growth, "checkpoint", "added_bytes", "added_rows", "audits") == [
         ("s3://bucket/b", 4_900, 0, 2),
         ("s3://bucket/a", 500, 2, 2),
     ]
@@ -61,8 +61,8 @@ def test_checkpoint_with_most_growth_is_first(tmp_path: Path) -> None:
 
 def test_days_option_sets_the_period(tmp_path: Path) -> None:
     rows = [row(40, row_bytes=1), row(20, row_bytes=1_000), row(0, row_bytes=1_500)]
-    growth = table_rows(trend(tmp_path, *rows, days=50), "growth")
-    assert values(growth, "added_bytes") == [1_499]
+    growth = rows_of_table(trend(tmp_path, *rows, days=50), "growth")
+    assert cell_values(growth, "added_bytes") == [1_499]
 
 
 def ms_days_ago(days: int) -> int:
@@ -79,7 +79,7 @@ def test_finding_stands_since_the_first_consecutive_audit(tmp_path: Path) -> Non
         row(5, "s3://bucket/b", findings=["SS101"]),
     )
     names = ("finding", "audits", "since_ms", "is_since_first")
-    assert values(table_rows(report, "standing"), *names) == [
+    assert cell_values(rows_of_table(report, "standing"), *names) == [
         ("SS202", 2, ms_days_ago(7), False),
         ("SS301", 1, ms_days_ago(6), False),
         ("SS101", 1, ms_days_ago(5), True),
@@ -95,7 +95,7 @@ def test_checkpoint_idle_for_longest_is_first(tmp_path: Path) -> None:
         row(1, "s3://bucket/b", batch_id=90, batch_time=NOW - timedelta(days=1, hours=1)),
         audit_history.row_of_failure("s3://bucket/b", "it is gone", "audit", NOW),
     )
-    first, second = table_rows(report, "commits")
+    first, second = rows_of_table(report, "commits")
     assert (first["checkpoint"], first["batch_id"]) == ("s3://bucket/a", 7)
     assert first["idle_ms"] == 2 * 86_400_000
     assert first["seen_since_ms"] == ms_days_ago(2)
@@ -110,15 +110,15 @@ def test_partial_audits_and_other_commands_are_left_out(tmp_path: Path) -> None:
         row(1, row_bytes=1, command="verify"),
         row(0, row_bytes=300),
     )
-    assert values(table_rows(report, "growth"), "audits", "added_bytes") == [(2, 200)]
+    assert cell_values(rows_of_table(report, "growth"), "audits", "added_bytes") == [(2, 200)]
 
 
 def test_limit_of_trend_rows(tmp_path: Path) -> None:
     names = ("s3://bucket/a", "s3://bucket/b", "s3://bucket/c")
     rows = [row(days, name) for days in (1, 0) for name in names]
     report = trend(tmp_path, *rows, limit=2)
-    assert len(table_rows(report, "growth")) == 2
-    assert len(table_rows(report, "commits")) == 2
+    assert len(rows_of_table(report, "growth")) == 2
+    assert len(rows_of_table(report, "commits")) == 2
 
 
 def test_folder_without_audits_is_an_error(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChar
     """Return the charts on the page of a trend."""
     page = trend(tmp_path, *rows).page
     assert page is not None
-    assert values(map(vars, page), "title") == ["Growth", "Findings", "Commits"]
+    assert cell_values(map(vars, page), "title") == ["Growth", "Findings", "Commits"]
     blocks = [block for section in page for block in section.blocks]
     return [block for block in blocks if isinstance(block, (LineChart, BarChart))]
 

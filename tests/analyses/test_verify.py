@@ -13,9 +13,10 @@ from inspector import api
 from inspector.decode.frames import inflate
 from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
-from tests.cli.support import change, checkpoint_of, copy_of, flip, rows_where, run, values
+from tests.cli.support import change, checkpoint_of, copy_of, flip, run
 from tests.encode import END, compress, state_file
 from tests.fixture_folder import FIXTURES, NEWEST
+from tests.reports import cell_values, rows_where
 
 
 def test_verify_counts_files_and_versions() -> None:
@@ -75,9 +76,9 @@ def test_subsets_together_cover_all_files(
     reports = [api.verify(path, subset=f"{number}/5") for number in (1, 2, 3, 4, 5)]
     summaries = [report.summary for report in reports]
     names = ("files_that_passed", "checksum_files_that_passed")
-    assert values(summaries, *names) == list(zip(files, checksum_files, strict=True))
+    assert cell_values(summaries, *names) == list(zip(files, checksum_files, strict=True))
     parts = [vars(report.part) for report in reports]
-    assert sum(values(parts, "file_bytes")) == parts[0]["of_file_bytes"]
+    assert sum(cell_values(parts, "file_bytes")) == parts[0]["of_file_bytes"]
 
 
 def test_damaged_file_is_found_in_one_subset(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_damaged_files_are_reported_with_their_offset(tmp_path: Path) -> None:
     flip(path / "state/0/1/7.delta", 0)
     outcome = run("verify", path, "-o", "json")
     assert outcome.code == 4
-    assert values(outcome.rows, "path", "problem", "offset") == [
+    assert cell_values(outcome.rows, "path", "problem", "offset") == [
         (str(path / "state/0/0/3.delta"), "bad-frame", 0),
         (str(path / "state/0/1/2.delta"), "truncated", 21),
         (str(path / "state/0/1/7.delta"), "bad-frame", 0),
@@ -145,7 +146,7 @@ def test_gap_in_the_deltas_is_reported_once_for_each_store(tmp_path: Path) -> No
     (path / "state/0/1/5.delta").unlink()
     (path / "state/0/1/8.delta").unlink()
     rows = run("verify", path, "-o", "ndjson").ndjson
-    assert values(rows, "problem") == ["missing-version", "missing-delta"]
+    assert cell_values(rows, "problem") == ["missing-version", "missing-delta"]
     assert "can restore versions 1-3" in rows[0]["message"]
     assert rows[1]["message"].startswith("the deltas of versions 4-5, 8 are missing")
 
@@ -164,7 +165,7 @@ def test_snapshot_is_compared_with_its_deltas(tmp_path: Path) -> None:
     assert (row["problem"], row["path"]) == ("snapshot-differs", str(snapshot))
     assert row["message"].startswith("got missing keys: 1, keys too many: 0, keys with another")
     assert outcome.json["complete"] is True
-    assert values(outcome.json["findings"], "id") == ["SS104"]
+    assert cell_values(outcome.json["findings"], "id") == ["SS104"]
 
 
 def raw_record(key: bytes, value: bytes) -> bytes:
@@ -178,9 +179,9 @@ def test_row_that_does_not_match_its_schema(tmp_path: Path) -> None:
     file.write_bytes(compress(raw(file)[:-4] + raw_record(b"short", b"row") + END, "lz4"))
     outcome = run("verify", path, "-o", "json")
     rows = rows_where(outcome.rows, path=str(file))
-    assert set(values(rows, "problem")) == {"bad-row"}
-    assert re.search("^key of record", "\n".join(values(rows, "message")), re.MULTILINE)
-    assert "SS106" in values(outcome.json["findings"], "id")
+    assert set(cell_values(rows, "problem")) == {"bad-row"}
+    assert re.search("^key of record", "\n".join(cell_values(rows, "message")), re.MULTILINE)
+    assert "SS106" in cell_values(outcome.json["findings"], "id")
 
 
 def test_codec_other_than_the_recorded_one_is_read_and_reported(tmp_path: Path) -> None:
@@ -212,7 +213,7 @@ def test_empty_delta_is_valid(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/5.delta").write_bytes(state_file(()))
     outcome = run("verify", path, "-o", "json")
-    assert str(path / "state/0/0/5.delta") not in values(outcome.rows, "path")
+    assert str(path / "state/0/0/5.delta") not in cell_values(outcome.rows, "path")
 
 
 def test_damage_after_the_last_record_is_a_warning(tmp_path: Path) -> None:
@@ -220,5 +221,5 @@ def test_damage_after_the_last_record_is_a_warning(tmp_path: Path) -> None:
     change(path / "state/0/1/2.delta", lambda data: data[:-5])
     outcome = run("verify", path, "-o", "json")
     assert outcome.code == 1
-    assert values(outcome.rows, "problem", "version") == [("bad-tail", 2)]
-    assert values(outcome.json["findings"], "id", "severity") == [("SS102", "warning")]
+    assert cell_values(outcome.rows, "problem", "version") == [("bad-tail", 2)]
+    assert cell_values(outcome.json["findings"], "id", "severity") == [("SS102", "warning")]

@@ -25,8 +25,9 @@ from inspector.analyses.watch import watch
 from inspector.cli.exits import Exit
 from inspector.exceptions import NotACheckpointError
 from inspector.findings.verdict import Verdict
-from tests.cli.support import checkpoint_of, finding_ids, run, table_rows, values
+from tests.cli.support import checkpoint_of, run
 from tests.growing import Growing
+from tests.reports import cell_values, finding_ids, rows_of_table
 
 NO_WAIT: dict[str, Any] = {"interval": 0.001}
 
@@ -57,11 +58,15 @@ def test_watch_rows_equal_timeline_and_audit(
 ) -> None:
     path = str(checkpoint_of(case))
     reports = list(watch(path, **NO_WAIT, until=newest, last=newest + 1))
-    assert values([report.summary for report in reports], "batch_id") == list(range(newest + 1))
-    assert values(reports[-1].primary.rows, *WATCHED) == [row]
-    assert values(reports[-1].primary.rows, "leftovers") == [leftovers]
-    totals = table_rows(api.timeline(path), "totals")
-    assert values(watch_rows(path, until=newest, last=newest + 1), "rows") == values(totals, "rows")
+    assert cell_values([report.summary for report in reports], "batch_id") == list(
+        range(newest + 1)
+    )
+    assert cell_values(reports[-1].primary.rows, *WATCHED) == [row]
+    assert cell_values(reports[-1].primary.rows, "leftovers") == [leftovers]
+    totals = rows_of_table(api.timeline(path), "totals")
+    assert cell_values(watch_rows(path, until=newest, last=newest + 1), "rows") == cell_values(
+        totals, "rows"
+    )
     audit = api.audit(path, api.Options(batch=4))
     assert list(reports[4].findings) == list(audit.findings)
     assert reports[4].verdict == without_columns(audit.verdict)
@@ -73,7 +78,11 @@ def test_watch_rows_equal_timeline_and_audit(
 def findings_of(rows: list[dict[str, Any]]) -> list[tuple[int, list[str], list[str]]]:
     """Return batch id, ids of new findings and ids of gone findings of rows that have any."""
     return [
-        (row["batch_id"], values(row["findings_new"], "id"), values(row["findings_gone"], "id"))
+        (
+            row["batch_id"],
+            cell_values(row["findings_new"], "id"),
+            cell_values(row["findings_gone"], "id"),
+        )
         for row in rows
         if row["findings_new"] or row["findings_gone"]
     ]
@@ -88,7 +97,7 @@ def test_watch_reports_new_and_gone_findings(
     batches = iter(range(1, 14))
     monkeypatch.setattr(following, "sleep", lambda _: query.run(next(batches)))
     rows = watch_rows(query.root, until=13)
-    assert values(rows, "batch_id") == list(range(14))
+    assert cell_values(rows, "batch_id") == list(range(14))
     assert findings_of(rows) == [
         (6, ["SS211", "SS218", "SS226"], []),
         (7, [], ["SS218", "SS226"]),
@@ -116,10 +125,10 @@ def test_gone_finding_is_reported_once(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(following, "sleep", lambda _: healthy.run(next(steps)))
     reports += islice(watched, 6)
     rows = [dict(next(iter(report.primary.rows))) for report in reports]
-    assert values(rows, "batch_id") == [5, 0, 1, 2, 3, 4, 5]
+    assert cell_values(rows, "batch_id") == [5, 0, 1, 2, 3, 4, 5]
     assert findings_of(rows) == [(5, ["SS203"], []), (0, [], ["SS203"])]
-    assert values(rows, "level")[0] == "error"
-    assert values(rows, "level")[-1] == "ok"
+    assert cell_values(rows, "level")[0] == "error"
+    assert cell_values(rows, "level")[-1] == "ok"
 
 
 def test_store_with_a_damaged_delta_is_not_counted_as_read(tmp_path: Path) -> None:
@@ -137,7 +146,7 @@ def test_store_with_a_damaged_delta_is_not_counted_as_read(tmp_path: Path) -> No
 def test_changes_of_a_batch_with_a_snapshot_are_unknown() -> None:
     """Batch 7 is the oldest that both partitions can restore, one of them by a snapshot alone."""
     rows = watch_rows(checkpoint_of("snapshots_cleaned"), last=100, until=13)
-    assert values(rows, "batch_id", "rows", "puts") == [
+    assert cell_values(rows, "batch_id", "rows", "puts") == [
         (7, 150, None),
         (8, 200, 60),
         (9, 100, 0),
@@ -146,7 +155,7 @@ def test_changes_of_a_batch_with_a_snapshot_are_unknown() -> None:
         (12, 150, 60),
         (13, 200, 60),
     ]
-    assert values(rows, "level") == ["ok"] * 7
+    assert cell_values(rows, "level") == ["ok"] * 7
 
 
 def test_checkpoint_without_a_committed_batch_has_no_report(tmp_path: Path) -> None:
@@ -166,7 +175,7 @@ def test_wait_option_waits_for_the_checkpoint(
             Growing("agg_append", tmp_path).run(0)
 
     monkeypatch.setattr(following, "sleep", create_at_the_second_wait)
-    assert values(watch_rows(path, wait=True, until=0), "batch_id") == [0]
+    assert cell_values(watch_rows(path, wait=True, until=0), "batch_id") == [0]
     assert existed == [False, False]
     assert watch_rows(tmp_path / "none", wait=True, duration="5ms") == []
     with pytest.raises(NotACheckpointError):
@@ -213,7 +222,7 @@ def test_watch_prints_a_line_for_each_batch() -> None:
 
 def test_ndjson_has_an_object_for_each_batch() -> None:
     outcome = run("watch", checkpoint_of(CASE), "--last", "3", "--until", "13", "-o", "ndjson")
-    assert values(outcome.ndjson, "batch_id") == [11, 12, 13]
+    assert cell_values(outcome.ndjson, "batch_id") == [11, 12, 13]
     assert findings_of(outcome.ndjson) == [(11, ["SS203"], [])]
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from inspector import api
 from inspector.exceptions import CheckpointError, NotACheckpointError
-from tests.cli.support import finding_ids
 from tests.fixture_folder import NEWEST
+from tests.reports import finding_ids
 
 
 def test_audit_many_returns_a_report_or_an_error(tmp_path: Path) -> None:

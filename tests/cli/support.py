@@ -8,7 +8,7 @@ import json
 import shutil
 import struct
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ from unittest import mock
 
 from inspector.cli.main import commands
 from inspector.cli.main import run as command_line
-from inspector.render.report import Report
 from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
 from tests.encode import Record, state_file
@@ -180,35 +179,3 @@ def tree(folder: Path) -> dict[str, tuple[int, int, bytes]]:
         )
         for path in sorted(folder.rglob("*"))
     }
-
-
-Rows = Iterable[Mapping[str, Any]]
-
-
-def values(rows: Rows, *names: str) -> list[Any]:
-    """Return one column of rows as a list; several columns as a list of tuples."""
-    if len(names) == 1:
-        return [row[names[0]] for row in rows]
-    return [tuple(row[name] for name in names) for row in rows]
-
-
-def rows_where(rows: Rows, **columns: Any) -> list[dict[str, Any]]:
-    """Return the rows that have these values in these columns."""
-    return [dict(row) for row in rows if columns.items() <= dict(row).items()]
-
-
-def row_where(rows: Rows, **columns: Any) -> dict[str, Any]:
-    """Return the only row that has these values in these columns."""
-    (row,) = rows_where(rows, **columns)
-    return row
-
-
-def table_rows(report: Report, name: str) -> list[dict[str, Any]]:
-    """Return the rows of one table of a report."""
-    (table,) = (table for table in report.tables if table.name == name)
-    return [dict(row) for row in table.rows]
-
-
-def finding_ids(report: Report) -> list[str]:
-    """Return the ids of the findings of a report."""
-    return [finding.kind.id for finding in report.findings]

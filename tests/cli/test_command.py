@@ -16,17 +16,9 @@ from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
 from inspector.model import Certainty, Problem
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Table
-from tests.cli.support import (
-    COMMANDS,
-    OF_STATE,
-    OUTPUTS,
-    checkpoint_of,
-    finding_ids,
-    run,
-    tree,
-    values,
-)
+from tests.cli.support import COMMANDS, OF_STATE, OUTPUTS, checkpoint_of, run, tree
 from tests.profiles import crossed
+from tests.reports import cell_values, finding_ids
 
 CASES = ("agg_update", "fmgws_event_ignore", "join_left_outer")
 LEAK = "fmgws_event_ignore"
@@ -57,10 +49,10 @@ def test_json_ndjson_and_csv_have_equal_rows(case: str, command: str) -> None:
     assert envelope["checkpoint"] == str(path)
     assert (envelope["problems"], envelope["complete"]) == ([], True)
     columns = list(next(iter(ndjson.ndjson), {}))
-    names = values(envelope["columns"][envelope["table"]], "name")
+    names = cell_values(envelope["columns"][envelope["table"]], "name")
     assert [column for column in columns if column in names] in ([], names)
     in_json = list(next(iter(document.rows), {}))
-    assert values(ndjson.ndjson, *in_json) == values(document.rows, *in_json)
+    assert cell_values(ndjson.ndjson, *in_json) == cell_values(document.rows, *in_json)
     expected = [[csv_word(word) for word in row.values()] for row in ndjson.ndjson]
     assert [list(row.values()) for row in csv.csv] == expected
 

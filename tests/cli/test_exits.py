@@ -22,19 +22,10 @@ from inspector.exceptions import (
     TruncatedError,
     UnsupportedProviderError,
 )
-from tests.cli.support import (
-    COMMANDS,
-    OF_STATE,
-    change,
-    checkpoint_of,
-    copy_of,
-    flip,
-    rows_where,
-    run,
-    values,
-)
+from tests.cli.support import COMMANDS, OF_STATE, change, checkpoint_of, copy_of, flip, run
 from tests.fixture_folder import REPOSITORY
 from tests.profiles import crossed
+from tests.reports import cell_values, rows_where
 
 
 @pytest.mark.parametrize(
@@ -255,8 +246,8 @@ def test_info_and_files_report_a_missing_delta(command: str, tmp_path: Path) -> 
     outcome = run(command, path, "-o", "json")
     assert outcome.code == 4
     problems = outcome.json["problems"]
-    assert values(problems, "problem") == ["missing-version", "missing-delta"]
-    assert values(problems, "path") == [str(path / "state/0/1")] * 2
+    assert cell_values(problems, "problem") == ["missing-version", "missing-delta"]
+    assert cell_values(problems, "path") == [str(path / "state/0/1")] * 2
     assert "5" in problems[1]["message"]
 
 
@@ -274,15 +265,15 @@ def test_damaged_log_entry_is_a_problem_and_the_rest_is_reported(
     outcome = run(command, path, "-o", "json")
     assert outcome.code == 4
     expected = [(str(path / log), "undecodable")]
-    assert values(outcome.json["problems"], "path", "problem") == expected
+    assert cell_values(outcome.json["problems"], "path", "problem") == expected
 
 
 @pytest.mark.parametrize("log", LOGS)
 def test_rows_are_read_despite_a_damaged_log_entry(log: str, tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
-    expected = values(run("rows", path, "-o", "json").rows, "key")
+    expected = cell_values(run("rows", path, "-o", "json").rows, "key")
     (path / log).write_bytes(b"v1\n{\xff")
-    assert values(run("rows", path, "-o", "json").rows, "key") == expected
+    assert cell_values(run("rows", path, "-o", "json").rows, "key") == expected
 
 
 @pytest.mark.parametrize("command", OF_STATE)
@@ -298,11 +289,11 @@ def test_damaged_schema_file_is_a_problem(command: str, tmp_path: Path) -> None:
 
 def test_damaged_schema_file_leaves_the_bytes_of_rows(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
-    expected = values(run("rows", path, "--raw", "-o", "json").rows, "key_hex")
+    expected = cell_values(run("rows", path, "--raw", "-o", "json").rows, "key_hex")
     (path / "state/0/0/_metadata/schema").write_bytes(b"\x00\x02v2\x00\x00")
     rows = run("rows", path, "--raw", "-o", "json").rows
-    assert values(rows, "key_hex") == expected
-    assert values(rows, "key") == [None] * len(expected)
+    assert cell_values(rows, "key_hex") == expected
+    assert cell_values(rows, "key") == [None] * len(expected)
 
 
 def query_without_state(folder: Path) -> Path:

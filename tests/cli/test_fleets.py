@@ -15,8 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from inspector import analyses
 from inspector.analyses.shared.run import Run
 from inspector.cli.fleets import Spool
-from tests.cli.support import OUTPUTS, Outcome, checkpoint_of, copy_of, flip, run, tree, values
+from tests.cli.support import OUTPUTS, Outcome, checkpoint_of, copy_of, flip, run, tree
 from tests.profiles import sampled
+from tests.reports import cell_values
 
 HEALTHY, LEAK, WARNED = map(checkpoint_of, ("agg_update", "fmgws_event_ignore", "agg_complete"))
 MANY = [name for name in analyses.names() if analyses.load(name).many]
@@ -46,8 +47,8 @@ def test_recursive_fleet_is_sorted_by_level(fleet: Path) -> None:
     assert outcome.code == 4
     assert levels(outcome) == [("checkpoint", "unreadable"), ("leak", "error"), ("healthy", "ok")]
     rows = outcome.json["fleet"]
-    assert values(outcome.json["reports"], "checkpoint") == values(rows, "checkpoint")
-    assert values(rows, "exit_code") == [4, 1, 0]
+    assert cell_values(outcome.json["reports"], "checkpoint") == cell_values(rows, "checkpoint")
+    assert cell_values(rows, "exit_code") == [4, 1, 0]
     assert outcome.json["complete"] is False
 
 
@@ -110,15 +111,15 @@ def test_ndjson_and_csv_have_a_row_for_every_checkpoint(tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     ndjson = run("audit", HEALTHY, missing, LEAK, "-o", "ndjson").ndjson
     csv = run("audit", HEALTHY, missing, LEAK, "-o", "csv").csv
-    assert values(ndjson, "checkpoint", "level") == [
+    assert cell_values(ndjson, "checkpoint", "level") == [
         (missing, "unreadable"),
         (str(LEAK), "error"),
         (str(LEAK), "error"),
         (str(HEALTHY), "ok"),
     ]
-    assert values(ndjson[1:3], "id") == ["SS203", "SS201"]
-    assert values(csv, "checkpoint", "level") == values(ndjson, "checkpoint", "level")
-    assert values(csv, "id") == ["", "SS203", "SS201", ""]
+    assert cell_values(ndjson[1:3], "id") == ["SS203", "SS201"]
+    assert cell_values(csv, "checkpoint", "level") == cell_values(ndjson, "checkpoint", "level")
+    assert cell_values(csv, "id") == ["", "SS203", "SS201", ""]
     assert csv[0]["message"] == ndjson[0]["message"]
     assert csv[0]["message"].startswith("got nothing")
 
@@ -261,10 +262,10 @@ def test_fleet_is_compared_with_a_baseline(tmp_path: Path) -> None:
     run("audit", HEALTHY, LEAK, tmp_path / "missing", "-O", old)
     same = run("audit", LEAK, HEALTHY, "--baseline", old, "-o", "json")
     assert same.code == 0
-    assert values(same.json["fleet"], "new_or_worse") == [0, 0]
+    assert cell_values(same.json["fleet"], "new_or_worse") == [0, 0]
     new = run("audit", LEAK, WARNED, "--baseline", old, "-o", "json")
     assert new.code == 1
-    assert set(values(new.json["fleet"], "new_or_worse")) == {0, 1}
+    assert set(cell_values(new.json["fleet"], "new_or_worse")) == {0, 1}
     assert new.json["gone"] == [str(HEALTHY)]
     text = run("audit", LEAK, WARNED, "--baseline", old).out
     assert f"{HEALTHY} is in the baseline, but was not found." in text

@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.support import checkpoint_of, copy_of, run, tree, values
+from tests.cli.support import checkpoint_of, copy_of, run, tree
+from tests.reports import cell_values
 
 HEALTHY, LEAK = map(checkpoint_of, ("agg_update", "fmgws_event_ignore"))
 
@@ -19,7 +20,7 @@ def test_history_option_adds_a_row_for_each_audit(tmp_path: Path) -> None:
     assert len(pd.read_parquet(history)) == 2
     outcome = run("trend", history, "-o", "json")
     assert outcome.code == 0
-    assert values(outcome.rows, "audits") == [2]
+    assert cell_values(outcome.rows, "audits") == [2]
     assert outcome.json["summary"]["checkpoints"] == 1
 
 
@@ -32,7 +33,7 @@ def test_trend_shows_standing_findings_in_every_format(output: str, tmp_path: Pa
     assert "indings that stand" in outcome.out
     assert "SS203" in outcome.out
     standing = run("trend", tmp_path, "-o", "json").json["tables"]["standing"]
-    assert "SS203" in values(standing, "finding")
+    assert "SS203" in cell_values(standing, "finding")
 
 
 def test_history_of_a_fleet_is_one_file_with_failures(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_next_subset_is_verified_after_the_last(tmp_path: Path) -> None:
     verify = ("verify", HEALTHY, "--subset", "next/3", "--history", tmp_path, "-o", "json")
     first, second, third = run(*verify), run(*verify), run(*verify)
     assert (first.code, second.code, third.code) == (0, 0, 0)
-    assert values([r.json["part"] for r in (first, second, third)], "subset") == [
+    assert cell_values([r.json["part"] for r in (first, second, third)], "subset") == [
         *("1/3", "2/3", "3/3")
     ]
     assert "2 of 3 parts have no proof" in " ".join(first.json["notes"])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.support import checkpoint_of, rows_where, run, values
+from tests.cli.support import checkpoint_of, run
+from tests.reports import cell_values, rows_where
 
 LEAK = checkpoint_of("fmgws_event_ignore")
 KEY = {"value": "once-000"}
@@ -40,7 +41,7 @@ def test_every_form_of_a_key_finds_the_same_rows(
     command: str, options: tuple[str, ...], forms: list[str]
 ) -> None:
     by_hash = run(command, LEAK, "--key", forms[0], *options, "-o", "json").rows
-    assert values(by_hash, "key") == [KEY] * len(by_hash) != []
+    assert cell_values(by_hash, "key") == [KEY] * len(by_hash) != []
     for form in forms[1:]:
         report = run(command, LEAK, "--key", form, *options, "-o", "json").json
         assert report["rows"] == by_hash
@@ -64,7 +65,7 @@ def test_key_of_several_fields_is_named_by_each_field() -> None:
     options = ("--key", "user=user-102", "--key", "window.end=2024-01-01T00:01:20.000000Z")
     rows = run("rows", checkpoint_of("agg_append"), *options, "-o", "json").rows
     window = {"start": "2024-01-01T00:01:00.000000Z", "end": "2024-01-01T00:01:20.000000Z"}
-    assert values(rows, "key") == [{"window": window, "user": "user-102"}]
+    assert cell_values(rows, "key") == [{"window": window, "user": "user-102"}]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_removed_key_is_found_by_its_hash_in_the_history() -> None:
     removed = rows_where(run("history", path, *options).rows, event="removal")[0]["key"]
     assert run("rows", path, "--key", removed, "-o", "json").rows == []
     life = run("history", path, "--key", removed, "-o", "json").rows
-    assert values(life, "event")[-1] == "removal"
+    assert cell_values(life, "event")[-1] == "removal"
 
 
 def test_key_variable_has_one_key_on_each_line(monkeypatch: pytest.MonkeyPatch) -> None:

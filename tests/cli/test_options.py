@@ -10,7 +10,8 @@ from inspector import analyses
 from inspector.api import Options
 from inspector.cli.click_options import api_options, own_options
 from inspector.model import Redact, TimeoutKind
-from tests.cli.support import checkpoint_of, run, values
+from tests.cli.support import checkpoint_of, run
+from tests.reports import cell_values
 
 GIVEN = {"storage_option": {"anon": "true"}}
 
@@ -70,9 +71,9 @@ def test_storage_option_needs_a_name(option: str) -> None:
 def test_path_below_the_root_selects_a_part(below: str, stores: int, partitions: set[int]) -> None:
     path = checkpoint_of("join_left_outer") / below
     rows = run("sizes", path, "--by", "partition", "-o", "ndjson").ndjson
-    assert set(values(rows, "operator_id")) == {0}
-    assert len(set(values(rows, "store_name"))) == stores
-    assert set(values(rows, "partition_id")) == partitions
+    assert set(cell_values(rows, "operator_id")) == {0}
+    assert len(set(cell_values(rows, "store_name"))) == stores
+    assert set(cell_values(rows, "partition_id")) == partitions
 
 
 def test_path_of_a_delta_selects_its_version() -> None:
@@ -88,7 +89,7 @@ def test_path_of_a_delta_selects_its_version() -> None:
 def test_operator_and_partition_options(operator: int, partition: int, count: int) -> None:
     options = ("--operator", str(operator), "--partition", str(partition))
     rows = run("rows", checkpoint_of("agg_two_levels"), "-o", "ndjson", *options).ndjson
-    assert values(rows, "operator_id", "partition_id") == [(operator, partition)] * count
+    assert cell_values(rows, "operator_id", "partition_id") == [(operator, partition)] * count
 
 
 @pytest.mark.parametrize("workers", ["1", "2", "5"])

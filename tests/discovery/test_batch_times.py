@@ -16,7 +16,7 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import restart_of
 from tests.cli.support import run
 from tests.fixture_folder import FIXTURES, REPOSITORY
-from tests.reports import column
+from tests.reports import cell_values
 
 FIRST_MS = 1_700_000_000_000
 
@@ -115,11 +115,11 @@ def test_timeline_has_batch_durations(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / "4.3.0/agg_update/checkpoint", root)
     rows = run("timeline", root, "-o", "json").json["rows"]
-    assert column(rows, "duration_ms") == [None] * 10
+    assert cell_values(rows, "duration_ms") == [None] * 10
     clocks = open_checkpoint(str(root)).logs.clocks
     for batch, clock in clocks.items():
         for log, later in (("offsets", 10), ("commits", 210)):
             at = ((clock.timestamp_ms or 0) + later) * 1_000_000
             os.utime(root / log / str(batch), ns=(at, at))
     rows = run("timeline", root, "-o", "json").json["rows"]
-    assert column(rows, "duration_ms") == [200] * 10
+    assert cell_values(rows, "duration_ms") == [200] * 10

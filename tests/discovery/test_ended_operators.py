@@ -14,7 +14,7 @@ from inspector.discovery.copy_contents import small_files
 from inspector.discovery.restart import restart_of
 from inspector.model import LEFT
 from tests.fixture_folder import FIXTURES
-from tests.reports import column, finding_ids, slugs
+from tests.reports import cell_values, finding_ids, slugs
 
 CASE = "agg_two_levels"
 DAMAGE = {"SS101", "SS105"}
@@ -40,7 +40,7 @@ def shortened(tmp_path: Path) -> Callable[..., tuple[Path, int]]:
 
 def operators_with_rows(root: Path, batch: int) -> set[int]:
     rows = api.rows(str(root), api.Options(batch=batch), limit=0).primary.rows
-    return set(column(rows, "operator_id"))
+    return set(cell_values(rows, "operator_id"))
 
 
 @pytest.mark.parametrize("missing", [[("1/*", 3)], [("1/0", 2), ("1/1", 3)], [("1/*", 1)]])

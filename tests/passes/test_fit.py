@@ -12,8 +12,8 @@ from inspector.operators.rule import RowPart
 from inspector.passes.fit import MOST_SAMPLES
 from tests import cases, encode
 from tests.cases import Batch, Seen, group_state, observed_in, problems_in, user
-from tests.cli.support import finding_ids
 from tests.encode import Record
+from tests.reports import finding_ids
 
 A = user("a")
 

@@ -21,9 +21,9 @@ from inspector import api
 from inspector.sparktypes import LONG, TIMESTAMP, VOID, StructField, StructType
 from tests import cases, encode
 from tests.cases import STRING, Batch
-from tests.cli.support import values
 from tests.encode import Record
 from tests.profiles import costly
+from tests.reports import cell_values
 
 Event = tuple[int, int]
 """A user and a time in ms."""
@@ -223,7 +223,7 @@ def found_in(root: Path, **options: tuple[str, ...]) -> Mapping[bytes, list[Any]
     assert not report.problems
     tables = [table for table in report.tables if table.name == "undecided_keys"]
     rows = chain(report.primary.rows, *(table.rows for table in tables))
-    columns = values(rows, "key_hex", "expired_version", "class", "certainty")
+    columns = cell_values(rows, "key_hex", "expired_version", "class", "certainty")
     return {bytes.fromhex(key): leftover for key, *leftover in columns}
 
 

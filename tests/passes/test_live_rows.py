@@ -21,10 +21,10 @@ from inspector.passes.live_rows import live_prints
 from inspector.passes.store_reader import StoreReader, open_stores
 from tests import cases
 from tests.cases import Batch, run, run_rows, small_checkpoint, tasks_of
-from tests.cli.support import rows_where, values
 from tests.encode import Record
 from tests.passes.support import rows_of_store, specs_of, states_after
 from tests.profiles import costly
+from tests.reports import cell_values, rows_where
 
 Rows = list[dict[str, Any]]
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8, b"c" * 16])
@@ -56,7 +56,7 @@ def test_the_rows_are_those_of_a_dict(
     for version, state in enumerate(write_history(root, history, snapshot)):
         rows = rows_where(rows_of(root, version), kind="row", version=version)
         assert rows == rows_of(root, version)
-        assert sorted(values(rows, "key", "value")) == sorted(state.items())
+        assert sorted(cell_values(rows, "key", "value")) == sorted(state.items())
 
 
 @costly
@@ -70,7 +70,7 @@ def test_prints_of_a_version_are_those_of_its_rows(
     (task,) = tasks_of(root)
     task = replace(task, passes=passes)
     ((store, reader),) = open_stores(task)
-    rows = values(rows_of(root), "key", "value")
+    rows = cell_values(rows_of(root), "key", "value")
     assert live_prints(task, store, reader) == RowPrints.of_rows(rows)
     assert reader.problems == []
 
@@ -150,7 +150,7 @@ def test_prints_of_half_a_version_are_those_of_no_row(tmp_path: Path) -> None:
 def test_every_row_has_its_place(tmp_path: Path) -> None:
     rows = rows_of(small_checkpoint(tmp_path), 2)
     assert len({cases.place(row) for row in rows}) == 9
-    keys_of_store = values(rows_of_store(rows, 1, "default", 0), "key")
+    keys_of_store = cell_values(rows_of_store(rows, 1, "default", 0), "key")
     assert keys_of_store == [cases.micros(2_000_000), cases.micros(None)]
 
 
@@ -158,14 +158,14 @@ def test_half_a_version_is_no_answer(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/2.delta").write_bytes(b"broken")
     mine = rows_of_store(rows_of(root), 1, "default", 0)
-    assert values(mine, "kind", "path") == [("problem", str(root / "state/1/0/2.delta"))]
+    assert cell_values(mine, "kind", "path") == [("problem", str(root / "state/1/0/2.delta"))]
 
 
 def test_missing_delta_is_version_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/2.delta").unlink()
     mine = rows_of_store(rows_of(root), 1, "default", 0)
-    assert values(mine, "kind", "slug") == [("problem", "missing-version")]
+    assert cell_values(mine, "kind", "slug") == [("problem", "missing-version")]
     assert "2.delta is missing" in mine[0]["message"]
 
 
@@ -175,8 +175,8 @@ def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None
     (root / "state/1/1/3.snapshot").write_bytes(b"broken")
     mine = rows_of_store(rows_of(root), 1, "default", 1)
     live = rows_where(mine, kind="row")
-    assert sorted(values(live, "key")) == sorted(values(complete, "key"))
-    problem_paths = values(rows_where(mine, kind="problem"), "path")
+    assert sorted(cell_values(live, "key")) == sorted(cell_values(complete, "key"))
+    problem_paths = cell_values(rows_where(mine, kind="problem"), "path")
     assert problem_paths == [str(root / "state/1/1/3.snapshot")]
 
 
@@ -185,7 +185,7 @@ def test_a_broken_snapshot_whose_deltas_are_gone_has_no_rows(tmp_path: Path) -> 
     (root / "state/1/1/3.snapshot").write_bytes(b"broken")
     (root / "state/1/1/1.delta").unlink()
     mine = rows_of_store(rows_of(root), 1, "default", 1)
-    assert values(mine, "kind", "path") == [("problem", str(root / "state/1/1/3.snapshot"))]
+    assert cell_values(mine, "kind", "path") == [("problem", str(root / "state/1/1/3.snapshot"))]
 
 
 def test_version_0_has_no_rows(tmp_path: Path) -> None:

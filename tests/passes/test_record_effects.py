@@ -14,11 +14,11 @@ from inspector.passes import record_effects as changes
 from inspector.passes.record_effects import ChangesTask
 from tests import cases
 from tests.cases import Batch, tasks_of, user
-from tests.cli.support import rows_where, values
 from tests.encode import Record
 from tests.fixture_folder import NEWEST
 from tests.passes.support import rows_in
 from tests.profiles import costly
+from tests.reports import cell_values, rows_where
 
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8])
 new_values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
@@ -45,7 +45,7 @@ def checkpoint(root: Path, history: dict[int, list[Record]], **snapshots: list[R
 
 
 def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    return values(rows_where(rows, kind="change"), "version", "event", "key", "value")
+    return cell_values(rows_where(rows, kind="change"), "version", "event", "key", "value")
 
 
 @costly
@@ -67,7 +67,7 @@ def test_records_are_listed_in_order_with_effect(
             size = None if old is None else len(old)
             expected.append((version, ordinal, event, key, value, size))
     columns = ("version", "record", "event", "key", "value", "old_value_bytes")
-    assert values(changes_of(root), *columns) == expected
+    assert cell_values(changes_of(root), *columns) == expected
 
 
 def event_and_nulls(row: dict[str, Any]) -> tuple[str, bool, bool, bool]:
@@ -101,7 +101,7 @@ def test_snapshots_without_deltas_are_compared(zips: str, events: set[Any]) -> N
     """Another run of the same query wrote the changelogs that this one did not write."""
     result = changes_of(NEWEST / f"rocksdb_{zips}" / "checkpoint", old_values=True)
     result = rows_where(result, kind="change")
-    oldest = min(values(result, "version"))
+    oldest = min(cell_values(result, "version"))
     by_changelogs = changes_of(NEWEST / "rocksdb_agg_update/checkpoint", old_values=True)
     expected = net([row for row in by_changelogs if row["version"] >= oldest])
     assert len(expected) > 20
@@ -126,7 +126,7 @@ def test_old_values_are_listed_on_request(
         state.update({} if value is None else {item: value})
         if key is None or key == item:
             expected.append((item, value, old))
-    assert values(rows, "key", "value", "old_value") == expected
+    assert cell_values(rows, "key", "value", "old_value") == expected
     plain = rows_of(ChangesTask(task))
     assert plain == [row | {"old_value": None} for row in rows]
 
@@ -136,7 +136,7 @@ def test_an_old_value_may_be_of_a_snapshot_and_is_forgotten_behind_a_fault(tmp_p
     root = checkpoint(tmp_path, {3: puts, 4: puts, 5: puts, 6: puts}, v2=[(b"a" * 8, V2)])
     (root / "state/0/0/4.delta").write_bytes(b"broken")
     rows = rows_where(changes_of(root, old_values=True), kind="change")
-    assert values(rows, "version", "old_value") == [(3, V2), (5, None), (6, V1)]
+    assert cell_values(rows, "version", "old_value") == [(3, V2), (5, None), (6, V1)]
 
 
 def test_snapshot_rows_begin_history_on_request(tmp_path: Path) -> None:
@@ -159,12 +159,12 @@ def test_effects_are_unknown_after_unreadable_file(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, history, v4=[(b"a" * 8, V1)])
     (root / "state/0/0/2.delta").write_bytes(b"broken")
     rows = changes_of(root, bases=True)
-    assert values(rows_where(rows, kind="change"), "version", "event") == [
+    assert cell_values(rows_where(rows, kind="change"), "version", "event") == [
         *((1, "insert"), (1, "absent_removal")),
         *((3, "put"), (3, "removal")),
         *((4, "same_value"), (4, "absent_removal"), (4, "in_snapshot")),
     ]
-    (path,) = values(rows_where(rows, kind="problem"), "path")
+    (path,) = cell_values(rows_where(rows, kind="problem"), "path")
     assert path == str(root / "state/0/0/2.delta")
 
 
@@ -173,7 +173,7 @@ def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     (root / "state/0/0/2.snapshot").write_bytes(b"broken")
     rows = changes_of(root)
     assert brief(rows) == [(3, "put", b"a" * 8, V1)]
-    assert values(rows_where(rows, kind="problem"), "slug") == ["bad-frame"]
+    assert cell_values(rows_where(rows, kind="problem"), "slug") == ["bad-frame"]
 
 
 def test_record_effects_of_selected_keys(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_record_effects_of_selected_keys(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, {1: records})
     (task,) = tasks_of(root)
     rows = rows_of(ChangesTask(replace(task, where=("value=a",))))
-    assert values(rows, "record", "event") == [(0, "insert"), (2, "removal")]
+    assert cell_values(rows, "record", "event") == [(0, "insert"), (2, "removal")]
 
 
 def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
     store = replace(task.stores[0], value_schema=schema)
     expected = replace(task, where=("value.n>10",), stores=(store,))
     rows = rows_of(ChangesTask(expected, old_values=True))
-    assert values(rows, "record", "event", "old_value") == [
+    assert cell_values(rows, "record", "event", "old_value") == [
         (1, "update", counted(1)),
         (2, "insert", None),
         (4, "same_value", counted(30)),

@@ -18,10 +18,10 @@ from inspector.passes.row_differences import DiffTask, differences_of
 from inspector.passes.store_reader import StoreReader
 from tests import cases
 from tests.cases import Batch, tasks_of, user
-from tests.cli.support import rows_where, values
 from tests.encode import Record
 from tests.passes.support import rows_in, states_after
 from tests.profiles import costly
+from tests.reports import cell_values, rows_where
 
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8, b"c" * 8])
 new_values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
@@ -51,12 +51,14 @@ def differ(old: Sequence[Task], new: Sequence[Task], limit: int = 0) -> list[dic
 
 def rows(result: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
     """Return key, change, old value and new value of each row, sorted by key."""
-    return sorted(values(rows_where(result, kind="row"), "key", "change", "old_value", "value"))
+    return sorted(
+        cell_values(rows_where(result, kind="row"), "key", "change", "old_value", "value")
+    )
 
 
 def counts(result: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
     """Return each change with its number of rows."""
-    return values(rows_where(result, kind="count"), "change", "rows")
+    return cell_values(rows_where(result, kind="count"), "change", "rows")
 
 
 def expected(old: dict[bytes, bytes], new: dict[bytes, bytes]) -> list[tuple[Any, ...]]:
@@ -106,7 +108,11 @@ def test_stores_with_other_numbers_of_partitions_are_compared_as_a_whole(tmp_pat
         (b"c" * 8, "added", None, V1),
     ]
     totals = rows_where(result, kind="count")
-    assert values(totals, "partition_id", "old_value_bytes") == [(None, None), (None, 0), (None, 8)]
+    assert cell_values(totals, "partition_id", "old_value_bytes") == [
+        (None, None),
+        (None, 0),
+        (None, 8),
+    ]
 
 
 def test_a_limit_is_of_rows_and_not_of_counts(tmp_path: Path) -> None:
@@ -168,10 +174,10 @@ def test_a_version_that_cannot_be_made_is_not_compared(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [{1: [(b"a" * 8, V1)], 2: [], 3: []}])
     (root / "state/0/0/2.delta").unlink()
     result = differ(at(root, 1), at(root, 3))
-    assert values(result, "kind", "slug") == [("problem", "missing-version")]
+    assert cell_values(result, "kind", "slug") == [("problem", "missing-version")]
     (root / "state/0/0/2.delta").write_bytes(b"broken")
     result = differ(at(root, 2), at(root, 3))
-    assert values(result, "kind", "slug") == [("problem", "bad-frame")]
+    assert cell_values(result, "kind", "slug") == [("problem", "bad-frame")]
 
 
 def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None:
@@ -180,7 +186,7 @@ def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None
     (root / "state/0/0/2.snapshot").write_bytes(b"broken")
     result = differ(at(root, 2), at(root, 3))
     assert rows(result) == [(b"a" * 8, "changed", V1, V2)]
-    assert values(rows_where(result, kind="problem"), "slug") == ["bad-frame"]
+    assert cell_values(rows_where(result, kind="problem"), "slug") == ["bad-frame"]
 
 
 def test_file_removed_between_passes_is_problem(tmp_path: Path) -> None:
@@ -196,7 +202,7 @@ def test_file_removed_between_passes_is_problem(tmp_path: Path) -> None:
 
     with mock.patch.object(StoreReader, "blocks", once):
         result = differ(at(root, 1), at(root, 2))
-    assert set(values(rows_where(result, kind="problem"), "slug")) == {"vanished"}
+    assert set(cell_values(rows_where(result, kind="problem"), "slug")) == {"vanished"}
 
 
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:

@@ -35,11 +35,12 @@ from tests.cases import (
     small_checkpoint,
     tasks_of,
 )
-from tests.cli.support import copy_of, values
+from tests.cli.support import copy_of
 from tests.encode import Record
 from tests.fixture_folder import FIXTURES
 from tests.passes.support import specs_of
 from tests.profiles import costly
+from tests.reports import cell_values
 
 JOIN = "4.3.0/join_left_outer"
 VICTIM = "state/0/1/left-keyWithIndexToValue/10.delta"
@@ -97,8 +98,8 @@ def test_the_sum_is_what_all_rows_measure(
     rows = run(specs_of(root, version), run_rows)
     name = StoreName(0, "default")
     assert facts_of(run_fields, tasks_of(root, version), seed).fields == {
-        (name, RowPart.KEY): measured(cases.USER, values(rows, "key")),
-        (name, RowPart.VALUE): measured(cases.GROUP_STATE, values(rows, "value")),
+        (name, RowPart.KEY): measured(cases.USER, cell_values(rows, "key")),
+        (name, RowPart.VALUE): measured(cases.GROUP_STATE, cell_values(rows, "value")),
     }
 
 

@@ -20,10 +20,10 @@ from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases, encode
 from tests.cases import Batch, group_state, tasks_of, user
-from tests.cli.support import row_where, rows_where, values
 from tests.encode import Record
 from tests.passes.support import rows_in
 from tests.profiles import costly
+from tests.reports import cell_values, row_where, rows_where
 
 Rows = list[dict[str, Any]]
 NAMES = ("a", "b", "cc")
@@ -160,16 +160,16 @@ def test_changes_are_those_of_a_dict(
             expected += [(version, version - 1, *change)] if version >= first else []
     result = read(root, changes=True, first_version=first, raw=raw)
     columns = ("version", "batch_id", "key", "value", "old_value", "same_value", "record")
-    assert values(result, *columns) == expected
+    assert cell_values(result, *columns) == expected
     raw_columns = ("old_value", "old_value_row", "old_value_bytes")
-    assert set(map(repr, values(result, *raw_columns) if raw else ())) <= OLD_VALUES
+    assert set(map(repr, cell_values(result, *raw_columns) if raw else ())) <= OLD_VALUES
     rows = {row["key"]["value"]: row["value"] for row in read(root)}
     assert rows == {name: state(visits) for name, visits in now.items()}
 
 
 def test_the_old_value_may_come_from_a_snapshot(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[], [entry("a", 2), entry("b", 1)]], snapshot=[entry("a", 1)])
-    changes = values(read(root, changes=True), "event", "old_value", "same_value")
+    changes = cell_values(read(root, changes=True), "event", "old_value", "same_value")
     assert changes == [("update", state(1), False), ("insert", None, False)]
 
 
@@ -177,7 +177,7 @@ def test_old_value_is_unknown_after_gap(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1)]] * 3)
     (root / "state/0/0/2.delta").write_bytes(b"junk")
     rows = rows_where(read(root, changes=True), problem=None)
-    changes = values(rows, "version", "event", "old_value", "same_value")
+    changes = cell_values(rows, "version", "event", "old_value", "same_value")
     assert changes == [(1, "insert", None, False), (3, "put", None, None)]
 
 
@@ -201,7 +201,7 @@ def test_typed_rows_of_selected_keys(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1), entry("b", 1)], [entry("a", 2), entry("b", 2)]])
     task = task_of(root, changes=True)
     task = replace(task, task=replace(task.task, where=("value=b",)))
-    rows = values(rows_in(batches_of(task)), "key", "old_value")
+    rows = cell_values(rows_in(batches_of(task)), "key", "old_value")
     assert rows == [({"value": "b"}, None), ({"value": "b"}, state(1))]
 
 
@@ -240,12 +240,12 @@ def test_permissive_mode_has_row_for_problem(
     good_rows = rows_where(rows_in(batches), problem=None)
     result = rows_in(map(without_problems, batches))
     assert [row | {"problem": None} for row in result] == good_rows
-    assert values(result, "key") == good_keys
+    assert cell_values(result, "key") == good_keys
 
 
 def test_dropmalformed_leaves_it_out(tmp_path: Path) -> None:
     result = read(spoilt(tmp_path), changes=True, mode=ProblemMode.DROPMALFORMED)
-    assert values(result, "key") == [{"value": "a"}, {"value": "c"}]
+    assert cell_values(result, "key") == [{"value": "a"}, {"value": "c"}]
     assert "problem" not in result[0]
 
 
@@ -264,7 +264,7 @@ def test_values_that_do_not_fit_are_null_and_counted(tmp_path: Path) -> None:
         "keys or values that do not match the schema and are shown as null: 2"
     )
     rows = rows_where(read(root, raw=True), problem=None)
-    assert values(rows, "key_row", "key", "value") == [
+    assert cell_values(rows, "key_row", "key", "value") == [
         (user("a"), {"value": "a"}, state(1)),
         (b"short", None, state(1)),
         (user("b"), {"value": "b"}, None),

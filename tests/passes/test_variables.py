@@ -9,8 +9,8 @@ from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.passes.store_facts import emit_variables
 from tests.cases import observed_in
-from tests.cli.support import rows_where, values
 from tests.fixture_folder import NEWEST
+from tests.reports import cell_values, rows_where
 
 CASE = NEWEST / "rocksdb_tws_event"
 TIMERS = "$eventTimers_keyToTimestamp"
@@ -18,7 +18,7 @@ TIMERS = "$eventTimers_keyToTimestamp"
 
 def test_timers_of_keys_that_the_log_of_calls_knows_as_empty() -> None:
     labels = json.loads((CASE / "expected_leftovers.json").read_text())
-    bare = values(rows_where(labels, **{"class": "timer_without_state"}), "key")
+    bare = cell_values(rows_where(labels, **{"class": "timer_without_state"}), "key")
     facts = Facts(observed_in(CASE / "checkpoint"))
     (value,) = facts.sums(TimersWithoutState).values()
     assert value == TimersWithoutState(13, len(bare), value.without_bytes, len(set(bare)), 13)
@@ -27,13 +27,13 @@ def test_timers_of_keys_that_the_log_of_calls_knows_as_empty() -> None:
 
 def test_entries_of_lists_and_maps_are_those_of_the_newest_version() -> None:
     counts = json.loads((CASE / "truth_counts.json").read_text())
-    newest = rows_where(counts, ver=max(values(counts, "ver")))
+    newest = rows_where(counts, ver=max(cell_values(counts, "ver")))
     facts = Facts(observed_in(CASE / "checkpoint"))
     entries = facts.sums(EntriesPerKey)
     amounts, pages = entries[StoreName(0, "amounts")], entries[StoreName(0, "pages")]
     assert len(entries) == 2
-    assert amounts.entries == sum(values(rows_where(newest, cf="amounts"), "rows"))
-    assert pages.entries == sum(values(rows_where(newest, cf="pages"), "rows"))
+    assert amounts.entries == sum(cell_values(rows_where(newest, cf="amounts"), "rows"))
+    assert pages.entries == sum(cell_values(rows_where(newest, cf="pages"), "rows"))
     assert {item.store.store_name for item in facts.of(KeyEntries)} == {"amounts", "pages"}
     assert EntriesPerKey() + pages == pages
 

@@ -11,7 +11,7 @@ from inspector.render.as_json import render_json
 from inspector.render.plain import render_ndjson
 from inspector.render.tabular import Table
 from tests.render.samples import HOSTILE, PART, ROWS, bare, report, table, verdict
-from tests.reports import column
+from tests.reports import cell_values
 
 
 def test_json_envelope_has_all_parts_of_report() -> None:
@@ -69,8 +69,8 @@ def test_json_rows_are_streamed() -> None:
     second = next(pieces)
     assert (read, '"rows": 0' in second) == ([0], True)
     envelope = json.loads('{"rows": [' + second + "".join(pieces))
-    assert column(envelope["rows"], "rows") == [0, 1, 2]
-    assert column(envelope["problems"], "message") == ["at the end"]
+    assert cell_values(envelope["rows"], "rows") == [0, 1, 2]
+    assert cell_values(envelope["problems"], "message") == ["at the end"]
     assert envelope["complete"] is False
 
 

@@ -20,7 +20,7 @@ from inspector.render.fleet_rows import short_names
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import HOSTILE, finding
-from tests.reports import columns
+from tests.reports import cell_values
 
 
 def keep(pieces: Iterator[str]) -> Callable[[], Iterator[str]]:
@@ -68,7 +68,7 @@ def test_fleet_order_by_level_failure_and_size() -> None:
     )
     actual.append(result.failure("/none", "nothing is there", "not-a-checkpoint", 3))
     rows = json.loads(text(result, actual))["fleet"]
-    assert columns(rows, "checkpoint", "level") == [
+    assert cell_values(rows, "checkpoint", "level") == [
         ("/part", "unreadable"),
         ("/none", "unreadable"),
         ("/bad", "error"),
@@ -127,7 +127,7 @@ def test_fleet_rows_have_columns_of_all_checkpoints() -> None:
     nothing = Report("x", "/c", {}, (Table("t", "", (Column("b"),), []),))
     rows = list(csv.DictReader(io.StringIO(text(result, members(result, report, two, nothing)))))
     assert list(rows[0]) == ["checkpoint", "level", "message", "a", "c_ms", "c", "b"]
-    assert columns(rows, "checkpoint", "a", "b") == [
+    assert cell_values(rows, "checkpoint", "a", "b") == [
         ("/a", "é,\\n", ""),
         ("/b", "", "[1]"),
         ("/c", "", ""),

@@ -12,7 +12,7 @@ from inspector.render.notebook import HEAD_ROWS, html_head, python_call
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Table, Unit
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
-from tests.reports import column
+from tests.reports import cell_values
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egnp.exe\"'&"
@@ -74,7 +74,7 @@ def test_notebook_audit_has_growth_chart_and_python_hints() -> None:
     html = html_head(report)
     assert html.count("<polyline ") == 2
     assert f"For details: api.leftovers({LEAK!r})" in Elements(html).text
-    assert column(report, "id") == ["SS203", "SS201"]
+    assert cell_values(report, "id") == ["SS203", "SS201"]
 
 
 def test_notebook_shows_audit_findings_or_health() -> None:

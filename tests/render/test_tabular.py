@@ -11,7 +11,7 @@ from inspector.exceptions import InspectorError
 from inspector.render import tabular as t
 from inspector.render.tabular import Column, StreamedRows, Unit
 from tests.attributes import attributes
-from tests.reports import column
+from tests.reports import cell_values
 
 Rows = Annotated[t.Count, "Live rows."]
 
@@ -79,6 +79,6 @@ def test_generator_rows_are_read_with_table() -> None:
     table = ThingRow.table("Things", rows())
     assert isinstance(table.rows, StreamedRows)
     assert not calls
-    assert column(table.rows, "name") == ["a", "b"]
+    assert cell_values(table.rows, "name") == ["a", "b"]
     with pytest.raises(InspectorError, match="things"):
         list(table.rows)

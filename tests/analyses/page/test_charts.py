@@ -24,7 +24,7 @@ from inspector.merge.collect import Facts
 from inspector.render.page import LineChart
 from inspector.sums import sum_or_none
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import column, columns
+from tests.reports import cell_values
 
 LEAK, JOIN = "fmgws_event_ignore", "join_left_outer"
 
@@ -54,13 +54,13 @@ def test_line_charts_equal_sums_of_timeline() -> None:
     path = checkpoint_of(LEAK)
     charts = charts_of(path)
     table = api.timeline(str(path)).primary.rows
-    assert charts["Rows in the state"].series[0].values == column(table, "rows")
+    assert charts["Rows in the state"].series[0].values == cell_values(table, "rows")
     row_bytes, heap = charts["Bytes of the state"].series
-    assert row_bytes.values == column(table, "row_bytes")
-    assert (heap.values, heap.exact) == (column(table, "heap_bytes"), False)
+    assert row_bytes.values == cell_values(table, "row_bytes")
+    assert (heap.values, heap.exact) == (cell_values(table, "heap_bytes"), False)
     lag = charts["Watermark lag"]
     assert lag.batches == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
-    assert lag.series[0].values == column(table, "lag_ms")
+    assert lag.series[0].values == cell_values(table, "lag_ms")
 
 
 def test_line_charts_of_a_join_sum_its_stores() -> None:
@@ -166,7 +166,7 @@ def test_field_bars_equal_sizes_by_field() -> None:
         "12 others": 1344,
     }
     sizes = api.sizes(str(path), by="field").primary.rows
-    assert columns(sizes, "store_name", "row", "field", "bytes")[8:10] == [
+    assert cell_values(sizes, "store_name", "row", "field", "bytes")[8:10] == [
         ("left-keyWithIndexToValue", "value", "shownAt", 488),
         ("left-keyWithIndexToValue", "value", "site", 976),
     ]
@@ -184,9 +184,9 @@ def test_field_bars_without_schema(tmp_path: Path) -> None:
 def test_ladder_chart_equals_memory() -> None:
     table = api.memory(str(checkpoint_of(LEAK))).primary
     bars = ladder_chart(table).bars
-    assert [(bar.label, *bar.parts) for bar in bars] == columns(table.rows, "rung", "bytes")
+    assert [(bar.label, *bar.parts) for bar in bars] == cell_values(table.rows, "rung", "bytes")
     assert [bar.exact for bar in bars] == [True] * 6 + [False] * 4
-    assert column(table.rows, "counted") == ["exact"] * 6 + ["estimate"] * 4
+    assert cell_values(table.rows, "counted") == ["exact"] * 6 + ["estimate"] * 4
 
 
 def test_age_chart_counts_leftovers_by_class() -> None:

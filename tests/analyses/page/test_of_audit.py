@@ -20,7 +20,7 @@ from inspector.render.page import BarChart, Section
 from inspector.render.renderers import render
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import columns
+from tests.reports import cell_values
 
 SECTIONS = ["pictures", "size", "batches", "changes", "bytes", "leftovers", "schemas", "unknown"]
 
@@ -135,7 +135,7 @@ def test_page_keys_are_hashed_by_default(redact: Redact | None, *, is_shown: boo
 def test_page_shows_whole_schemas() -> None:
     table = tables_of(page_of(checkpoint_of("join_left_outer")))["schemas"]
     assert [item.wide for item in table.columns] == [False] * len(table.columns)
-    assert columns(table.rows, "store_name", "row", "schema") == [
+    assert cell_values(table.rows, "store_name", "row", "schema") == [
         ("left-keyToNumValues", "key", "field0 bigint"),
         ("left-keyToNumValues", "value", "value bigint"),
         ("left-keyWithIndexToValue", "key", "field0 bigint, index bigint"),

@@ -10,7 +10,7 @@ from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.model import Redact
 from tests.cli.support import checkpoint_of
-from tests.reports import column
+from tests.reports import cell_values
 
 WINDOW = '{"start": "2024-01-01T00:00:00.000000Z", "end": "2024-01-01T00:00:20.000000Z"}'
 
@@ -30,9 +30,9 @@ def test_oldest_story_equals_leftovers_explain(case: str, key: str, batch: int) 
     story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), Redact.NONE)
     assert story is not None
     assert list(story.rows) == list(api.leftovers(path, explain=key).primary.rows)
-    assert min(column(api.leftovers(path).primary.rows, "expired_batch")) == batch
+    assert min(cell_values(api.leftovers(path).primary.rows, "expired_batch")) == batch
     leftover = api.leftovers(path, api.Options(key=key)).primary.rows
-    assert column(leftover, "expired_batch") == [batch]
+    assert cell_values(leftover, "expired_batch") == [batch]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_oldest_story_redacts_the_key(redact: Redact, display: str) -> None:
     story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), redact)
     assert story is not None
     rows = list(story.rows)
-    assert column(rows, "key") == [display] * 3
+    assert cell_values(rows, "key") == [display] * 3
     assert "once-000" not in str(rows)
 
 

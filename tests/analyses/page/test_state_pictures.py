@@ -18,7 +18,7 @@ from inspector.facts.top_keys import TopBy
 from inspector.model import Redact, StoreName
 from inspector.render.page.pictures import Treemap, picture_view
 from tests.cli.support import checkpoint_of
-from tests.reports import column, rows_of_table
+from tests.reports import cell_values, rows_of_table
 
 LEAK, JOIN, SESSIONS = "fmgws_event_ignore", "join_left_outer", "rocksdb_session_window"
 SKEW, TIMERS, WIDE = "trouble_skew", "rocksdb_tws_event", "agg_append"
@@ -71,8 +71,8 @@ def test_treemap_amounts_are_the_bytes_of_stores(case: str, expected: dict[str, 
     assert keys is not None
     assert amounts_by_tile(fields) == amounts_by_tile(keys) == expected
     total = api.sizes(str(path)).summary["row_bytes"]
-    assert sum(column(picture_view(fields).numbers.rows, "amount")) == total
-    assert sum(column(picture_view(keys).numbers.rows, "amount")) == total
+    assert sum(cell_values(picture_view(fields).numbers.rows, "amount")) == total
+    assert sum(cell_values(picture_view(keys).numbers.rows, "amount")) == total
 
 
 def test_key_treemap_equals_top() -> None:
@@ -86,7 +86,7 @@ def test_key_treemap_equals_top() -> None:
         ("all 96 other keys", 8448),
     ]
     top = api.top(str(path), by=TopBy.ROW_BYTES, limit=4).primary.rows
-    assert column(top, "row_bytes") == [88] * 4
+    assert cell_values(top, "row_bytes") == [88] * 4
 
 
 def test_field_treemap_has_largest_keys_as_parts() -> None:
@@ -101,7 +101,9 @@ def test_field_treemap_has_largest_keys_as_parts() -> None:
     ]
     numbers = picture_view(treemap).numbers
     assert [item.title for item in numbers.columns][:3] == ["store", "field", "key"]
-    assert {"", "all other keys", '{"value": "grower-000"}'} <= set(column(numbers.rows, "leaf"))
+    assert {"", "all other keys", '{"value": "grower-000"}'} <= set(
+        cell_values(numbers.rows, "leaf")
+    )
 
 
 def labels_of_largest_keys(redact: Redact | None) -> list[str]:

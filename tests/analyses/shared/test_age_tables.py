@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector import api
 from tests.fixture_folder import NEWEST
-from tests.reports import column, columns, rows_of_table
+from tests.reports import cell_values, rows_of_table
 
 
 def leftovers(case: str) -> api.Report:
@@ -13,7 +13,7 @@ def leftovers(case: str) -> api.Report:
 
 def test_age_table_counts_every_row_once() -> None:
     rows = rows_of_table(leftovers("fmgws_snapshots_cleaned"), "ages")
-    assert columns(rows, "last_put", "rows") == [
+    assert cell_values(rows, "last_put", "rows") == [
         ("this batch", 15),
         ("1-9 batches", 75),
         ("before the oldest version", 38),
@@ -23,8 +23,8 @@ def test_age_table_counts_every_row_once() -> None:
 def test_leftover_ages_sum_to_the_classes() -> None:
     report = leftovers("fmgws_event_ignore")
     ages = rows_of_table(report, "leftover_ages")
-    assert sum(column(ages, "keys")) == 68
-    assert sum(column(ages, "row_bytes")) == 6528
+    assert sum(cell_values(ages, "keys")) == 68
+    assert sum(cell_values(ages, "row_bytes")) == 6528
     (row,) = rows_of_table(report, "classes")
     assert (row["untouched"], row["changed"], row["empty"]) == (68, 0, 0)
 

@@ -24,7 +24,7 @@ from inspector.render.audit_history import (
     schema,
 )
 from tests.fixture_folder import NEWEST
-from tests.reports import column, columns
+from tests.reports import cell_values
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 JOIN = str(NEWEST / "join_left_outer" / "checkpoint")
@@ -33,7 +33,7 @@ LEAK = str(NEWEST / "fmgws_event_ignore" / "checkpoint")
 
 def test_history_has_a_row_per_store() -> None:
     rows = rows_of(api.audit(JOIN), NOW)
-    assert columns(rows, "store_name", "rows", "leftovers", "is_part", "checkpoint") == [
+    assert cell_values(rows, "store_name", "rows", "leftovers", "is_part", "checkpoint") == [
         ("left-keyToNumValues", 44, 0, False, place_of(JOIN)),
         ("left-keyWithIndexToValue", 61, 0, False, place_of(JOIN)),
         ("right-keyToNumValues", 12, 0, False, place_of(JOIN)),
@@ -48,7 +48,7 @@ def test_history_rows_have_findings() -> None:
     assert row["findings"] == ["SS201", "SS203"]
     finding = replace(report.findings[0], operator_id=0, store_name="left-keyToNumValues")
     rows = rows_of(replace(api.audit(JOIN), findings=(finding,)), NOW)
-    assert column(rows, "findings") == [[finding.kind.id], [], [], []]
+    assert cell_values(rows, "findings") == [[finding.kind.id], [], [], []]
 
 
 @pytest.mark.parametrize("options", [{"partition_id": 0}, {"store_name": "left"}])

@@ -28,7 +28,7 @@ from inspector.render.tabular import values
 from inspector.sparktypes.ddl import parse_ddl
 from tests.cli.support import checkpoint_of, copy_of
 from tests.profiles import crossed
-from tests.reports import column, columns
+from tests.reports import cell_values
 
 Row = dict[str, Any]
 PERMISSIVE = TableOptions(mode=ProblemMode.PERMISSIVE)
@@ -86,9 +86,9 @@ def test_rows_and_changes_equal_the_exported_tables(table: str, raw: bool) -> No
 
 def test_default_store_of_a_table() -> None:
     path = str(checkpoint_of("dedup_after_join"))
-    assert set(column(rows_of(plan_table(path, "rows")), "operator_id")) == {0}
+    assert set(cell_values(rows_of(plan_table(path, "rows")), "operator_id")) == {0}
     options = Options(operator_id=1, store_name="left-keyToNumValues")
-    assert set(column(rows_of(plan_table(path, "rows", options)), "operator_id")) == {1}
+    assert set(cell_values(rows_of(plan_table(path, "rows", options)), "operator_id")) == {1}
 
 
 def test_missing_store_error_names_the_existing_stores() -> None:
@@ -126,11 +126,11 @@ def test_leftover_keys_are_structs_as_in_rows(case: str) -> None:
     result = plan_table(path, "leftovers", None, STRICT)
     assert result.schema.field("key").type == live.schema.field("key").type
     rows = sorted(rows_of(result), key=itemgetter("key_hex"))
-    keys = column(rows, "key_hex")
+    keys = cell_values(rows, "key_hex")
     assert keys
     live_rows = [row for row in rows_of(live) if row["key_row"].hex() in keys]
     expected = sorted(live_rows, key=itemgetter("key_row"))
-    assert columns(rows, "key", "value_bytes") == columns(expected, "key", "value_bytes")
+    assert cell_values(rows, "key", "value_bytes") == cell_values(expected, "key", "value_bytes")
 
 
 @pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
@@ -138,7 +138,7 @@ def test_redacted_leftover_keys_are_strings(redact: Redact) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     result = plan_table(path, "leftovers", Options(redact=redact), STRICT)
     assert result.schema.field("key").type == pa.string()
-    assert column(rows_of(result), "key_hex") == [None] * 68
+    assert cell_values(rows_of(result), "key_hex") == [None] * 68
 
 
 def test_leftover_keys_of_several_types_are_json() -> None:
@@ -191,7 +191,7 @@ def test_files_findings_and_problems_tables(tmp_path: Path) -> None:
     assert problems == [values(problem_row(problem)) for problem in audit.problems] != []
     files = rows_of(plan_table(str(path), "files", Options(partition_id=1)))
     on_disk = [str(file) for file in (path / "state/0/1").glob("*.*")]
-    assert sorted(column(files, "path")) == sorted(on_disk)
+    assert sorted(cell_values(files, "path")) == sorted(on_disk)
 
 
 def test_problems_table_of_a_sound_checkpoint_is_empty() -> None:
@@ -212,7 +212,7 @@ def test_listing_problems_are_reported_once(table: str, tmp_path: Path) -> None:
     (path / "state/0/1/5.delta").unlink()
     result = plan_table(str(path), table, None, PERMISSIVE)
     actual = problems(rows_of(result))
-    assert column(actual, "slug").count("missing-delta") == 1
+    assert cell_values(actual, "slug").count("missing-delta") == 1
     # The first task reports the problems of the listing.
     assert [item.partition_id for item in result.work] == [None, 1]
     with pytest.raises(InspectorError, match=r"state/0/1: .*'permissive' tells it"):
@@ -232,7 +232,7 @@ def test_listing_problems_of_other_stores_are_not_reported(table: str, tmp_path:
         for store in ("left-keyToNumValues", "right-keyToNumValues")
     )
     assert problems(rows_of(left)) == []
-    assert "missing-delta" in column(problems(rows_of(right)), "slug")
+    assert "missing-delta" in cell_values(problems(rows_of(right)), "slug")
 
 
 @pytest.mark.parametrize("table", FLAT)

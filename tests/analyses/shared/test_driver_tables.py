@@ -18,7 +18,7 @@ from inspector.render.plain import FindingRow, ProblemRow, problem_row
 from inspector.render.tabular import Column, values
 from tests import cases
 from tests.cli.support import copy_of
-from tests.reports import columns
+from tests.reports import cell_values
 
 COLUMNS = ProblemRow.columns()
 PROBLEMS = pa.schema(columns_of(COLUMNS))
@@ -45,7 +45,7 @@ def test_rows_are_split_into_tasks_and_restored(monkeypatch: pytest.MonkeyPatch)
     specs = batch_specs(PROBLEMS, COLUMNS, iter(rows))
     assert len(specs) == 3
     outcome = cases.run(specs, run_batches)
-    assert columns(outcome, "problem", "offset", "path") == [
+    assert cell_values(outcome, "problem", "offset", "path") == [
         ("p0", None, None),
         ("p1", 1, None),
         ("p2", 2, None),

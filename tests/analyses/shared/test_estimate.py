@@ -13,7 +13,7 @@ from inspector.exceptions import CheckpointError, NotACheckpointError
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
 from tests.object_store import serve
-from tests.reports import column, columns
+from tests.reports import cell_values
 
 CASE = str(NEWEST / "agg_update" / "checkpoint")
 
@@ -31,7 +31,7 @@ def test_estimate_of_one_checkpoint() -> None:
 def test_estimate_without_price_has_no_cost() -> None:
     report = api.audit(CASE, estimate=True)
     assert report.summary["dollars"] is None
-    assert column(report.primary.rows, "dollars") == [None]
+    assert cell_values(report.primary.rows, "dollars") == [None]
     assert report.notes[1] == "Without --price no cost is estimated."
 
 
@@ -49,7 +49,10 @@ def test_estimate_of_many_checkpoints_sums_rows(tmp_path: Path) -> None:
     report = estimate_audits(paths, api.Options(), {})
     assert report.summary["checkpoints"] == 3
     assert report.summary["files"] == 192
-    assert columns(report.primary.rows, "checkpoint", "files") == [(paths[0], 86), (paths[1], 106)]
+    assert cell_values(report.primary.rows, "checkpoint", "files") == [
+        (paths[0], 86),
+        (paths[1], 106),
+    ]
     (problem,) = report.problems
     assert problem.path == str(tmp_path)
     assert not report.complete

@@ -30,7 +30,7 @@ from inspector.render.tabular import values
 from tests import cases
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import column, columns
+from tests.reports import cell_values
 
 Row = dict[str, Any]
 NOTHING = Resolution()
@@ -91,7 +91,7 @@ def test_version_rows_have_facts_and_clocks() -> None:
     assert len(rows) == 14
     partition = sorted((r for r in rows if r["partition_id"] == 0), key=itemgetter("version"))
     counts = ("version", "from_snapshot", "rows", "key_bytes", "value_bytes", "delta_bytes", "puts")
-    assert columns(partition, *counts) == [
+    assert cell_values(partition, *counts) == [
         (8, True, 54, 1408, 4000, 573, None),
         (9, False, 54, 1408, 4000, 133, 2),
         (10, False, 59, 1528, 4360, 350, 8),
@@ -99,7 +99,7 @@ def test_version_rows_have_facts_and_clocks() -> None:
         (12, False, 65, 1672, 4792, 425, 11),
         (13, False, 65, 1672, 4792, 247, 7),
     ]
-    assert columns(partition, "raw_bytes", "shared_rows", "two_versions_bytes") == [
+    assert cell_values(partition, "raw_bytes", "shared_rows", "two_versions_bytes") == [
         (5844, None, None),
         (212, 52, 5552),
         (884, 51, 6128),
@@ -107,7 +107,7 @@ def test_version_rows_have_facts_and_clocks() -> None:
         (1196, 54, 7064),
         (732, 58, 6968),
     ]
-    assert columns(partition, "batch_timestamp", "watermark") == [
+    assert cell_values(partition, "batch_timestamp", "watermark") == [
         (None, None),
         (None, None),
         (utc(1, 30), utc(0, 59)),
@@ -124,7 +124,7 @@ def utc(minute: int, second: int) -> datetime:
 
 def test_version_rows_of_a_join_have_all_stores() -> None:
     rows = read(tasks_of(Run.start(str(checkpoint_of("join_left_outer")), None), "versions"))
-    assert Counter(column(rows, "store_name")) == {
+    assert Counter(cell_values(rows, "store_name")) == {
         "left-keyToNumValues": 20,
         "left-keyWithIndexToValue": 20,
         "right-keyToNumValues": 20,
@@ -143,11 +143,11 @@ def test_leftover_clock_is_resolved_over_all_partitions() -> None:
     facts = run.facts(Request(leftover_limit=0))
     result = read(tasks_of(run, "leftovers", facts.resolution))
     unknown = read(tasks_of(run, "leftovers", NOTHING))
-    assert column(result, "reason") == [None] * 68
-    assert column(unknown, "reason") == [BY_BOTH] * 68
-    keys = columns(result, "partition_id", "key_hex")
+    assert cell_values(result, "reason") == [None] * 68
+    assert cell_values(unknown, "reason") == [BY_BOTH] * 68
+    keys = cell_values(result, "partition_id", "key_hex")
     assert len(set(keys)) == 68
-    assert columns(unknown, "partition_id", "key_hex") == keys
+    assert cell_values(unknown, "partition_id", "key_hex") == keys
 
 
 def test_leftover_keys_are_redacted() -> None:
@@ -155,12 +155,12 @@ def test_leftover_keys_are_redacted() -> None:
     resolution = run.facts().resolution
     plain = read(tasks_of(run, "leftovers", resolution))
     hidden = read(tasks_of(run, "leftovers", resolution, redact=Redact.HASH))
-    assert column(hidden, "key_hex") == [None] * 68
+    assert cell_values(hidden, "key_hex") == [None] * 68
     assert (plain[0]["key"], hidden[0]["key"]) == (
         '{"value": "once-000"}',
         "sha256:2745aaf702b8b337",
     )
-    assert set(column(hidden, "key")).isdisjoint(column(plain, "key"))
+    assert set(cell_values(hidden, "key")).isdisjoint(cell_values(plain, "key"))
 
 
 # --- what cannot be read ---------------------------------------------------------------------

@@ -19,7 +19,7 @@ from inspector.model import StoreName
 from inspector.operators.rule import RowPart
 from tests.cli.support import copy_of
 from tests.fixture_folder import NEWEST
-from tests.reports import column, columns, slugs
+from tests.reports import cell_values, slugs
 
 
 def fields_of(case: str) -> list[Any]:
@@ -47,8 +47,8 @@ def test_field_bytes_sum_to_the_bytes_of_spark_rows(
 ) -> None:
     recorded = truth(NEWEST / case)
     newest = recorded[max(recorded)]
-    assert len("".join(column(newest, "kx"))) == 2 * key_bytes  # hexadecimal digits
-    assert len("".join(column(newest, "vx"))) == 2 * value_bytes
+    assert len("".join(cell_values(newest, "kx"))) == 2 * key_bytes  # hexadecimal digits
+    assert len("".join(cell_values(newest, "vx"))) == 2 * value_bytes
     rows = fields_of(case)
     assert bytes_of_side(rows, "key") == key_bytes
     assert bytes_of_side(rows, "value") == value_bytes
@@ -61,7 +61,7 @@ NAMES = ("row", "field", "within", "rows", "word_bytes", "variable_bytes", "padd
 
 def test_string_and_nested_field_bytes() -> None:
     """A nested row has its own null bits: 8 bytes for up to 64 fields."""
-    assert columns(fields_of("fmgws_event_ignore"), *NAMES) == [
+    assert cell_values(fields_of("fmgws_event_ignore"), *NAMES) == [
         ("key", "value", None, 128, 1024, 1074, 158, 2256),
         ("key", "(null bits)", None, 128, None, None, None, 1024),
         ("value", "groupState", None, 128, 1024, 6352, 0, 7376),
@@ -76,13 +76,13 @@ def test_string_and_nested_field_bytes() -> None:
 
 def test_string_bytes_equal_the_names_that_spark_recorded() -> None:
     recorded = truth(NEWEST / "fmgws_event_ignore")
-    keys = column(recorded[max(recorded)], "k")
-    assert len("".join(column(map(dict, keys), "value")).encode()) == 1074
+    keys = cell_values(recorded[max(recorded)], "k")
+    assert len("".join(cell_values(map(dict, keys), "value")).encode()) == 1074
 
 
 def test_fields_of_the_same_name_are_distinguished() -> None:
     values = [row for row in fields_of("wide_value") if row["row"] == "value"]
-    assert column(values, "field")[:6] == [
+    assert cell_values(values, "field")[:6] == [
         *("first", "valueSet", "last", "valueSet#2", "first#2", "valueSet#3"),
     ]
 
@@ -112,7 +112,7 @@ def test_stores_keep_their_order_without_empty_stores(
         fields = RowBytes.empty(schemas[store].key)
         facts.fields[StoreName(0, store), RowPart.KEY] = replace(fields, rows=int(store != empty))
     rows = fields_report(Judged(checkpoint, 10, facts=facts)).primary.rows
-    assert list(dict.fromkeys(column(rows, "store_name"))) == expected
+    assert list(dict.fromkeys(cell_values(rows, "store_name"))) == expected
 
 
 def test_unrestorable_version_is_one_problem(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of
-from tests.reports import column, columns, rows_of_table
+from tests.reports import cell_values, rows_of_table
 
 
 def expiring_rows(case: str, **options: Any) -> list[dict[str, Any]]:
@@ -88,7 +88,7 @@ def test_expiring_rows_equal_removals_of_the_next_batch(
 )
 def test_fates_of_rows_and_rows_left(case: str, expected: list[tuple[object, ...]]) -> None:
     names = ("store_name", "fate", "clock", "rows", "rows_left", "row_bytes_left")
-    assert columns(expiring_rows(case), *names) == expected
+    assert cell_values(expiring_rows(case), *names) == expected
 
 
 def test_expired_rows_are_listed_first() -> None:
@@ -98,10 +98,10 @@ def test_expired_rows_are_listed_first() -> None:
 
 
 def test_store_without_expiry_rule_has_a_reason() -> None:
-    assert column(expiring_rows("fmgws_event_ignore"), "why")[-1] == "no timer is set"
-    (dedup,) = column(expiring_rows("dedup_no_watermark"), "why")
+    assert cell_values(expiring_rows("fmgws_event_ignore"), "why")[-1] == "no timer is set"
+    (dedup,) = cell_values(expiring_rows("dedup_no_watermark"), "why")
     assert dedup.startswith("none of the columns of dropDuplicates carries a watermark")
-    count, value, *_ = column(expiring_rows("join_left_outer"), "why")
+    count, value, *_ = cell_values(expiring_rows("join_left_outer"), "why")
     assert count == "a counter goes with the last row of its join key"
     assert value.startswith("the time range of the join condition is not in the checkpoint")
 
@@ -113,12 +113,12 @@ def test_store_without_expiry_rule_has_a_reason() -> None:
 def test_join_retention_option_shifts_expiry(retention: str, first_ms: int) -> None:
     rows = expiring_rows("join_left_outer", join_retention=(retention,))
     values = [row for row in rows if row["store_name"] == "left-keyWithIndexToValue"]
-    assert columns(values, "fate", "expires_from_ms", "rows")[0] == ("expires", first_ms, 1)
+    assert cell_values(values, "fate", "expires_from_ms", "rows")[0] == ("expires", first_ms, 1)
 
 
 def test_join_with_a_time_in_the_key_expires() -> None:
     names = ("store_name", "fate", "expires_from_ms")
-    assert columns(expiring_rows("join_time_key"), *names) == [
+    assert cell_values(expiring_rows("join_time_key"), *names) == [
         ("left-keyToNumValues", "unknown", None),
         ("left-keyWithIndexToValue", "expires", 1_704_067_230_000),
         ("left-keyWithIndexToValue", "expires", 1_704_067_231_000),
@@ -127,7 +127,7 @@ def test_join_with_a_time_in_the_key_expires() -> None:
         ("right-keyToNumValues", "unknown", None),
         ("right-keyWithIndexToValue", "unknown", None),
     ]
-    assert columns(expiring_rows("join_window_key"), *names) == [
+    assert cell_values(expiring_rows("join_window_key"), *names) == [
         ("left-keyToNumValues", "unknown", None),
         ("left-keyWithIndexToValue", "expires", 1_704_067_240_000),
         ("right-keyToNumValues", "unknown", None),
@@ -137,8 +137,8 @@ def test_join_with_a_time_in_the_key_expires() -> None:
 
 def test_timers_follow_the_clock_of_the_timeout_kind() -> None:
     rows = expiring_rows("fmgws_event_ignore", timeout_kind=TimeoutKind.PROCESSING_TIME)
-    assert set(column(rows, "clock")) == {"processing time"}
-    assert column(expiring_rows("fmgws_processing_time"), "clock") == ["processing time"] * 3
+    assert set(cell_values(rows, "clock")) == {"processing time"}
+    assert cell_values(expiring_rows("fmgws_processing_time"), "clock") == ["processing time"] * 3
 
 
 @pytest.mark.parametrize(
@@ -184,4 +184,4 @@ def test_audit_page_has_the_expiring_table() -> None:
     assert page is not None
     blocks = [block for section in page for block in section.blocks]
     (table,) = [item for item in blocks if isinstance(item, Table) and item.name == "expiring"]
-    assert column(table.rows, "rows") == [100]
+    assert cell_values(table.rows, "rows") == [100]

@@ -11,7 +11,7 @@ from inspector.analyses.shared.state_growth import Point, growth_of
 from inspector.findings.verdict import StateGrowth
 from tests.cli.support import checkpoint_of, copy_of
 from tests.fixture_folder import NEWEST
-from tests.reports import column, columns, findings_with_id
+from tests.reports import cell_values, findings_with_id
 
 
 def growth(path: Path) -> StateGrowth | None:
@@ -48,7 +48,7 @@ def test_new_and_removed_rows_per_hour_equal_spark_progress(
 def test_growth_of_a_join_sums_its_stores() -> None:
     path = checkpoint_of("trouble_join_without_range")
     rows = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
-    assert columns(rows, "store_name", "rows_per_hour", "bytes_per_hour") == [
+    assert cell_values(rows, "store_name", "rows_per_hour", "bytes_per_hour") == [
         ("left-keyToNumValues", 10_800, 345_600),
         ("left-keyWithIndexToValue", 10_800, 777_600),
         ("right-keyToNumValues", 2160, 69_120),
@@ -76,7 +76,7 @@ def test_growth_of_a_steady_state_is_not_positive() -> None:
     assert result.heap_bytes_per_hour <= 0
     # The fitted line rises because the state filled up. The timeline reports no rate either.
     growths = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
-    assert max(column(growths, "bytes_per_hour")) <= 0
+    assert max(cell_values(growths, "bytes_per_hour")) <= 0
 
 
 def test_never_removed_keys_are_info_if_the_store_does_not_grow() -> None:

@@ -32,7 +32,7 @@ from inspector.passes.ahead import make_ahead
 from inspector.passes.store_reader import open_stores
 from inspector.render.report import Report
 from tests.fixture_folder import NEWEST
-from tests.reports import column
+from tests.reports import cell_values
 
 AGG = str(NEWEST / "agg_update" / "checkpoint")
 ROCKS = [
@@ -295,5 +295,5 @@ def test_too_small_memory_limit_is_refused() -> None:
 def test_range_above_the_memory_limit_is_a_problem() -> None:
     with mock.patch.object(key_ranges, "_key_memory", return_value=100):
         result = report(AGG, [], memory_limit=1 << 30, partition_id=0, batch=0)
-    assert set(column(result["problems"], "problem")) == {"over-limit"}
+    assert set(cell_values(result["problems"], "problem")) == {"over-limit"}
     assert "raise --memory-limit" in result["problems"][0]["message"]

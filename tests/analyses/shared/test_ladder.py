@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector import api
 from inspector.analyses.memory import OffHeapRow, RungRow
 from tests.cli.support import checkpoint_of
-from tests.reports import columns
+from tests.reports import cell_values
 
 PATH = str(checkpoint_of("rocksdb_session_window"))
 
@@ -15,7 +15,7 @@ def test_memory_ladder_of_rocksdb_has_no_heap() -> None:
     ladder, off_heap = report.tables
     assert off_heap.name == OffHeapRow.table_name
     assert ladder.name == RungRow.table_name
-    assert columns(ladder.rows, "rung", "bytes", "counted") == [
+    assert cell_values(ladder.rows, "rung", "bytes", "counted") == [
         ("delta files", 5369, "exact"),
         ("snapshot files", 0, "exact"),
         ("raw bytes", 14_130, "exact"),

@@ -12,7 +12,7 @@ from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.run import Run
 from tests.cli.support import checkpoint_of
-from tests.reports import column, rows_of_table
+from tests.reports import cell_values, rows_of_table
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
 WHOLE = list(api.leftovers(LEAK).primary.rows)
@@ -37,12 +37,12 @@ def test_leftover_by_every_form_of_its_key() -> None:
 def test_leftovers_filtered_by_value() -> None:
     """The live row of once-048 has the value 1704067261000; the keys up to once-055 follow."""
     newer = "value.groupState.lastSeenMs>1704067261000"
-    assert column(matching_leftovers(where=(newer,)), "key") == [
+    assert cell_values(matching_leftovers(where=(newer,)), "key") == [
         *({"value": "once-052"}, {"value": "once-053"}, {"value": "once-054"}),
         *({"value": "once-055"}, {"value": "once-049"}, {"value": "once-050"}),
         {"value": "once-051"},
     ]
-    assert column(matching_leftovers(where=(newer, "key.value>once-053")), "key") == [
+    assert cell_values(matching_leftovers(where=(newer, "key.value>once-053")), "key") == [
         *({"value": "once-054"}, {"value": "once-055"}),
     ]
 
@@ -70,7 +70,9 @@ def test_leftovers_table_is_filtered_alike() -> None:
     plan = plan_table(LEAK, "leftovers", options, TableOptions())
     batches = Run.start(plan.run, None).stream(plan.function, [item.spec for item in plan.work])
     rows = pa.Table.from_batches(batches, plan.schema).to_pylist()
-    assert column(rows, "key_hex") == column(matching_leftovers(key="value=once-010"), "key_hex")
+    assert cell_values(rows, "key_hex") == cell_values(
+        matching_leftovers(key="value=once-010"), "key_hex"
+    )
     with pytest.raises(api.CheckpointError, match="has no keys"):
         plan_table(LEAK, "versions", api.Options(key="value=a"), TableOptions())
 

@@ -10,7 +10,7 @@ from inspector import api
 from inspector.analyses.memory import PREFIX, RocksDbMemory
 from inspector.exceptions import CheckpointError
 from tests.cli.support import checkpoint_of, run
-from tests.reports import columns, rows_of_table
+from tests.reports import cell_values, rows_of_table
 
 MB = 1 << 20
 SESSIONS = str(checkpoint_of("rocksdb_session_window"))
@@ -78,5 +78,5 @@ def test_rocksdb_memory_sentence() -> None:
 
 def test_what_if_of_heap_state_uses_rocksdb_confs() -> None:
     report = api.memory(str(checkpoint_of("agg_append")), rocksdb_confs={"writeBufferSizeMB": "1"})
-    changes = dict(columns(rows_of_table(report, "what_ifs"), "change", "how"))
+    changes = dict(cell_values(rows_of_table(report, "what_ifs"), "change", "how"))
     assert "up to 10.0 MiB for each of 2 stores" in changes["RocksDB state store"]

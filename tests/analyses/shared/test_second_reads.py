@@ -32,7 +32,7 @@ from tests.cli.support import checkpoint_of, copy_of
 from tests.faults import before_each_read
 from tests.growing import Growing
 from tests.profiles import crossed
-from tests.reports import columns, damage_ids, findings_with_id, rows_of_table, slugs
+from tests.reports import cell_values, damage_ids, findings_with_id, rows_of_table, slugs
 
 CASES = ("trouble_future_watermark", "trouble_join_without_range")
 """An aggregation and a join, of 14 batches each, with every delta."""
@@ -69,7 +69,7 @@ class Running(Growing):
 def sizes(report: Report) -> list[tuple[Any, ...]]:
     """Return rows and bytes of each store."""
     table = rows_of_table(report, "sizes")
-    return columns(table, "store_name", "rows", "key_bytes", "value_bytes")
+    return cell_values(table, "store_name", "rows", "key_bytes", "value_bytes")
 
 
 def running_before_reads(query: Running, first: int) -> Callable[[Storage, str], None]:

@@ -9,7 +9,7 @@ from inspector import api
 from inspector.analyses.files import NOT_HERE, files
 from inspector.analyses.shared.run import Run
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import column, columns, rows_of_table, table_names
+from tests.reports import cell_values, rows_of_table, table_names
 
 if TYPE_CHECKING:
     from inspector.engines.engine import Engine
@@ -21,13 +21,13 @@ def test_snapshot_table_of_each_partition() -> None:
     report = api.files(str(checkpoint_of(CASE)))
     rows = rows_of_table(report, "snapshots")
     names = ("partition_id", "version", "tables", "missing_tables", "new_tables", "new_bytes")
-    assert columns(rows, *names) == [(0, 1, 1, 0, None, None), (1, 1, 1, 0, None, None)]
-    assert columns(rows, "entries", "live_rows", "entries_per_row", "entry_bytes") == [
+    assert cell_values(rows, *names) == [(0, 1, 1, 0, None, None), (1, 1, 1, 0, None, None)]
+    assert cell_values(rows, "entries", "live_rows", "entries_per_row", "entry_bytes") == [
         (20, 20, 1, 1719),
         (25, 25, 1, 2337),
     ]
     assert (report.summary["orphan_tables"], report.summary["orphan_table_bytes"]) == (0, 0)
-    assert report.summary["table_bytes"] == sum(column(rows, "table_bytes"))
+    assert report.summary["table_bytes"] == sum(cell_values(rows, "table_bytes"))
 
 
 def test_no_snapshot_table_without_shared_files() -> None:
@@ -63,7 +63,7 @@ def test_orphaned_and_missing_sst_files(tmp_path: Path) -> None:
     assert right["missing_tables"] == 0
     assert (report.summary["orphan_tables"], report.summary["orphan_table_bytes"]) == (1, size)
     siblings = rows_of_table(report, "other_files")
-    assert columns(siblings, "partition_id", "orphans") == [(0, 1), (1, 0)]
+    assert cell_values(siblings, "partition_id", "orphans") == [(0, 1), (1, 0)]
 
 
 def test_unreadable_snapshot_is_a_problem(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from inspector.analyses.sizes import size_columns
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.facts.versions import VersionFacts
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import columns
+from tests.reports import cell_values
 
 JOIN = str(checkpoint_of("join_left_outer"))
 
@@ -50,7 +50,7 @@ def test_empty_store_has_no_quantiles() -> None:
 )
 def test_sizes_by_operator_store_and_partition(by: str, expected: list[tuple[object, ...]]) -> None:
     rows = api.sizes(JOIN, by=by).primary.rows
-    assert columns(rows, "store_name", "partition_id") == expected
+    assert cell_values(rows, "store_name", "partition_id") == expected
 
 
 def test_two_versions_bytes_of_sharing() -> None:
@@ -59,7 +59,7 @@ def test_two_versions_bytes_of_sharing() -> None:
     assert len(rows) == 40
     left = [row for row in rows if row["store_name"] == "left-keyToNumValues"]
     names = ("row_bytes", "two_versions_bytes", "two_versions_unshared_bytes")
-    assert columns(left, *names)[:6] == [
+    assert cell_values(left, *names)[:6] == [
         (640, 640, 640),
         (1024, 1152, 1664),
         (1408, 1536, 2432),
@@ -67,14 +67,14 @@ def test_two_versions_bytes_of_sharing() -> None:
         (1792, 2416, 3584),
         (1408, 1904, 3200),
     ]
-    assert columns(left, "shared_key_bytes", "shared_value_bytes")[:6] == [
+    assert cell_values(left, "shared_key_bytes", "shared_value_bytes")[:6] == [
         *((0, 0), (320, 192), (512, 384), (704, 576), (704, 464), (704, 592)),
     ]
 
 
 def test_sharing_history_of_unrestorable_versions() -> None:
     path = str(checkpoint_of("snapshots_cleaned"))
-    assert columns(api.sharing(path).primary.rows, "version", "history")[:5] == [
+    assert cell_values(api.sharing(path).primary.rows, "version", "history")[:5] == [
         (6, "some partitions"),
         (7, "some partitions"),
         (8, "some changes"),

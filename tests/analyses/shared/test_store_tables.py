@@ -17,7 +17,7 @@ from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode
 from inspector.passes.typed_rows import schema_of_rows
 from tests.cli.support import checkpoint_of, copy_of, tree
-from tests.reports import columns, slugs
+from tests.reports import cell_values, slugs
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 JOIN = str(checkpoint_of("join_left_outer"))
@@ -33,8 +33,8 @@ def rows_of(table: StoreTable) -> list[dict[str, Any]]:
 def test_typed_rows_equal_the_report(mode: ProblemMode) -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(mode=mode))
     assert table.name == "operator-0.default"
-    result = columns(rows_of(table), "partition_id", "key")
-    expected = columns(api.rows(GROUPS).primary.rows, "partition_id", "key")
+    result = cell_values(rows_of(table), "partition_id", "key")
+    expected = cell_values(api.rows(GROUPS).primary.rows, "partition_id", "key")
     assert sorted(result, key=str) == sorted(expected, key=str) != []
 
 
@@ -49,9 +49,9 @@ def test_typed_table_has_no_problem_column(mode: ProblemMode, raw: bool) -> None
 def test_typed_changes_from_a_batch() -> None:
     (table,) = store_tables(GROUPS, None, TableOptions(from_batch=4), changes=True)
     names = ("batch_id", "event", "record")
-    result = sorted(columns(rows_of(table), *names))
+    result = sorted(cell_values(rows_of(table), *names))
     expected = api.changes(GROUPS, from_batch=4).primary.rows
-    assert result == sorted(columns(expected, *names))
+    assert result == sorted(cell_values(expected, *names))
     assert result[0][0] == 4
 
 

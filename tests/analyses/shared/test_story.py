@@ -12,7 +12,7 @@ from inspector.exceptions import CheckpointError
 from inspector.model import BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
 from tests.fixture_folder import NEWEST
-from tests.reports import column, columns
+from tests.reports import cell_values
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def story(case: str, subject: str) -> list[Any]:
 
 def test_story_of_a_key_from_insert_to_verdict() -> None:
     rows = story("fmgws_event_ignore", "value=once-000")
-    assert columns(rows, "batch_id", "event", "what") == [
+    assert cell_values(rows, "batch_id", "event", "what") == [
         (0, "insert", "a call for new data made the key with timeout 2024-01-01T00:00:21.000Z"),
         (
             4,
@@ -53,7 +53,7 @@ def test_story_of_a_key_from_insert_to_verdict() -> None:
 def test_story_of_an_ignored_timeout() -> None:
     rows = story("pandas_event_ignore", '{"user": "once-000"}')
     again = [row for row in rows if "it fires again" in row["what"]]
-    assert column(again, "batch_id") == [4, 5, 6, 7, 8, 9, 10, 11, 12]
+    assert cell_values(again, "batch_id") == [4, 5, 6, 7, 8, 9, 10, 11, 12]
 
 
 def test_story_of_a_removed_key() -> None:
@@ -71,11 +71,11 @@ def test_story_of_a_row_that_the_watermark_passed() -> None:
 
 def test_story_of_a_leftover_class_by_batch() -> None:
     rows = story("fmgws_event_ignore", "kept_without_timeout")
-    assert columns(rows, "batch_id", "keys", "new_data") == [
+    assert cell_values(rows, "batch_id", "keys", "new_data") == [
         *((4, 8, True), (5, 9, False), (7, 9, True), (8, 9, False), (10, 9, True)),
         *((11, 9, True), (12, 15, False)),
     ]
-    assert set(column(rows, "operator_name")) == {"flatMapGroupsWithState"}
+    assert set(cell_values(rows, "operator_name")) == {"flatMapGroupsWithState"}
     assert "no new data" in rows[1]["what"]
     assert story("fmgws_event_ignore", "rearmed") == []
 

@@ -31,7 +31,7 @@ from inspector.render.page.pictures import (
 from inspector.render.tabular import Unit
 from tests.attributes import attributes
 from tests.render.samples import report
-from tests.reports import column
+from tests.reports import cell_values
 
 ROOM = Rect(0, 0, 1000, 320)
 HOSTILE = "<script>window.ran=1</script>\x1b[31m\u202eevil\"'>"
@@ -94,7 +94,7 @@ def test_treemap_number_of_rectangles_is_bounded() -> None:
     parts = [Tile(f"field {number}", 5) for number in range(100)]
     view = picture_view(treemap(*(Tile(f"store {n}", 500, parts) for n in range(100))))
     assert len(view.rects) <= MOST_GROUPS * MOST_PARTS
-    amounts = column(view.numbers.rows, "amount")
+    amounts = cell_values(view.numbers.rows, "amount")
     assert sum(amounts) == 50_000
     assert len(amounts) == len(view.rects)
 
@@ -140,7 +140,7 @@ def test_heat_strip_merges_partitions_and_keeps_sum() -> None:
     assert view.remark == "Each cell is the sum of up to 6 partitions."
     rows = list(view.numbers.rows)
     assert rows[0] == {"cell": "partition 0 to 5", "rows": 15}
-    assert sum(column(rows, "rows")) == sum(range(1001))
+    assert sum(cell_values(rows, "rows")) == sum(range(1001))
 
 
 def test_heat_strip_sum_with_unknown_number_is_unknown() -> None:
@@ -161,7 +161,7 @@ def test_histogram_marks_the_clock() -> None:
         "Watermark: 1970-01-01 00:00:04.500. Expired: 3 rows. "
         "Later: 8 rows; most at once: 6, 1970-01-01 00:00:07."
     )
-    assert column(view.numbers.rows, "from")[0] == "expired"
+    assert cell_values(view.numbers.rows, "from")[0] == "expired"
 
 
 def test_histogram_clock_outside_range_is_at_the_edge() -> None:
@@ -179,7 +179,7 @@ def test_histogram_bars_are_bounded_and_contain_all_rows(
 ) -> None:
     view = picture_view(histogram(*bars, now=now))
     assert len(view.bars) <= MOST_BARS
-    listed = sum(column(view.numbers.rows, "amount")) - 3
+    listed = sum(cell_values(view.numbers.rows, "amount")) - 3
     assert listed == sum(amount for _, amount in bars)
     assert all(bar.x >= -0.01 and bar.x + bar.width <= 100.01 for bar in view.bars)
     assert view.clock is None or 0 <= view.clock <= 100
@@ -211,7 +211,7 @@ def test_line_chart_has_panels_over_time_and_batches() -> None:
     )
     (mark,) = view.panels[0].marks
     assert (mark.x, mark.number) == (100, 1)  # batch 11 is not known: the next one is marked
-    assert column(view.numbers.rows, "mark") == [None, "1"]
+    assert cell_values(view.numbers.rows, "mark") == [None, "1"]
 
 
 def test_line_chart_without_clocks_has_one_panel() -> None:
