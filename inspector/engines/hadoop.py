@@ -180,14 +180,8 @@ class HadoopFiles(Reader):
         """
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as location:
             folder = StagingFolder(location)
-            files = files_of_task(spec, self._listings)
-            try:
-                self._fetch(files, folder)
-            except EngineError:
-                raise
-            except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
-                message = sessions.message_of(error, self._session)
-                raise EngineError(f"Spark cannot read files of a partition: {message}") from None
+            with sessions.engine_errors(self._session, "Spark cannot read files of a partition"):
+                self._fetch(files_of_task(spec, self._listings), folder)
             with folder.names(listing_names(spec, self._listings)):
                 yield
 
@@ -201,20 +195,17 @@ class HadoopFiles(Reader):
         """
         target = tempfile.mkdtemp(prefix="inspector-listing-")
         try:
-            marks = [mark for name in _READ_MARKS if (mark := self._mark(root, name))]
-            listing = Listing(uuid.uuid4().hex, root, self._files(root, marks))
-            if marks:
-                small = [TaskFile(listing, path) for path in listing.small()]
-                self._fetch(small, StagingFolder(target))
-                folders = [mark.name for mark in marks if mark.name not in listing.files]
-                return open_listing(listing, folders, target, self._listings)
+            with sessions.engine_errors(self._session, "Spark cannot list it", root):
+                marks = [mark for name in _READ_MARKS if (mark := self._mark(root, name))]
+                listing = Listing(uuid.uuid4().hex, root, self._files(root, marks))
+                if marks:
+                    small = [TaskFile(listing, path) for path in listing.small()]
+                    self._fetch(small, StagingFolder(target))
+                    folders = [mark.name for mark in marks if mark.name not in listing.files]
+                    return open_listing(listing, folders, target, self._listings)
         except EngineError:
             shutil.rmtree(target)
             raise
-        except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
-            shutil.rmtree(target)
-            message = f"Spark cannot list it: {sessions.message_of(error, self._session)}"
-            raise EngineError(message, redact(root)) from None
         shutil.rmtree(target)
         return None
 

@@ -344,6 +344,21 @@ def message_of(error: Exception, session: SparkSession) -> str:
     return _message(error, scope_of(session).confs)
 
 
+@contextmanager
+def engine_errors(session: SparkSession, failure: str, path: str | None = None) -> Iterator[None]:
+    """Raise errors of Spark within the block as EngineError, without secrets.
+
+    The message begins with ``failure``. ``path`` is the path that the error names; None for no
+    path. An EngineError is raised unchanged.
+    """
+    try:
+        yield
+    except EngineError:
+        raise
+    except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
+        raise EngineError(f"{failure}: {message_of(error, session)}", path) from None
+
+
 def _message(error: Exception, confs: Mapping[str, str]) -> str:
     """Return the innermost message of ``error`` in one line of at most _MOST characters.
 

@@ -198,12 +198,8 @@ class SparkEngine(ShufflingEngine):
 
     def _collect(self, frame: Callable[[], DataFrame]) -> list[Any]:
         """Call ``frame`` and return the rows of its frame. EngineError: the call or Spark fails."""
-        try:
+        with sessions.engine_errors(self.session, "Spark"):
             return frame().collect()
-        except EngineError:
-            raise
-        except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
-            raise EngineError(f"Spark: {sessions.message_of(error, self.session)}") from None
 
     def _ipc_frame(self, job: Job) -> DataFrame:
         """Return a lazy frame with the results of ``job`` as rows of IPC_SCHEMA.
@@ -272,7 +268,7 @@ class SparkEngine(ShufflingEngine):
         numbers = self.session.range(0, count, 1, count)
         try:
             return [str(row[0]) for row in numbers.select(probe("id")).collect()]
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
             message = sessions.message_of(error, self.session)
             if "PYTHON_VERSION_MISMATCH" in message:
                 message = f"{message.rstrip('.')}; {_OTHER_PYTHON}"

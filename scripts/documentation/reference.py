@@ -35,8 +35,8 @@ MOST_USED = (
 )
 """Shared options that the page of a command names: what is read, printed, and makes it fail."""
 
-_JUDGED_BATCH = " (default the last committed)"
-"""Text behind ``--batch`` among those options."""
+_WITH_DEFAULT = {"--batch": "`--batch` (default the last committed)"}
+"""Texts of those options that are named with their default."""
 
 WIDE_MARK = r"\*"
 """Mark behind the name of a column that a terminal shows only with ``--wide``."""
@@ -150,8 +150,8 @@ def _options(
     yield from (*lines, *([""] if lines else []))
     options = "[shared options](../commands.md#shared-options)"
     if shared.flags and analysis.command:
-        examples = [f"`{flag}`" for flag in MOST_USED if flag in shared.flags]
-        examples = [text + _JUDGED_BATCH * (text == "`--batch`") for text in examples]
+        used = [flag for flag in MOST_USED if flag in shared.flags]
+        examples = [_WITH_DEFAULT.get(flag, f"`{flag}`") for flag in used]
         examples += ["`-o json`"] * (not analysis.files)
         yield from (f"Also {options}, such as {', '.join(examples)}.", "")
     elif shared.flags:
