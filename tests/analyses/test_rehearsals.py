@@ -324,6 +324,7 @@ def test_join_time_range_without_expired_rows() -> None:
     assert open_range(old, old) is None
 
 
+@pytest.mark.full
 def test_recorded_join_time_ranges_are_compared_exactly(tmp_path: Path) -> None:
     before = recorded_join(tmp_path / "before", 60_001_000, 60_001_000)
     equal = _same_rows(before, recorded_join(tmp_path / "equal", 60_001_000, 60_001_000))

@@ -55,6 +55,7 @@ def test_commands_lead_from_a_leak_to_a_comparison_with_the_baseline(
     assert commands(audit.out).count(plan) == 2
 
 
+@pytest.mark.full
 def test_printed_commands_for_a_named_key_run(folder: Path) -> None:
     root = folder / "orders"
     shutil.copytree(NEWEST / "rocksdb_tws_processing/checkpoint", root)
