@@ -82,6 +82,11 @@ def row(schema: StructType, values: Sequence[Any]) -> bytes:
     return bytes(bits + slots + variable)
 
 
+def rows(schema: StructType, values: Iterable[Sequence[Any]]) -> list[bytes]:
+    """Return one UnsafeRow of each sequence of values."""
+    return [row(schema, item) for item in values]
+
+
 def _cell(data_type: DataType, value: Any, location: int) -> tuple[bytes, bytes]:
     """The slot of a value, and what it adds to the variable part, which ends at ``place``."""
     if value is None:
