@@ -16,6 +16,7 @@ from inspector.exceptions import LimitError
 from inspector.sparktypes import LONG, AtomicType, StructField, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
+from tests.attributes import attributes
 from tests.decode.arrow_values import (
     Typed,
     array_of,
@@ -138,7 +139,7 @@ def test_decoding_inverts_encoding(whole: Typed, data: st.DataObject, before: by
     schema, row_values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(row_values, max_size=4))
-    decoded = decode(schema, [encode.row(schema, values) for values in written], before)
+    decoded = decode(schema, encode.rows(schema, written), before)
     assert decoded.misfits == ()
     assert values_of(decoded, schema) == written
 
@@ -154,7 +155,7 @@ def test_every_type_in_a_field_array_and_struct(at: int) -> None:
         schema, values = struct_of(examples)
         assert isinstance(schema, StructType)
         written = data.draw(st.lists(values, min_size=1, max_size=3))
-        decoded = decode(schema, [encode.row(schema, item) for item in written])
+        decoded = decode(schema, encode.rows(schema, written))
         assert (decoded.misfits, values_of(decoded, schema)) == ((), written)
 
     check()
@@ -166,7 +167,7 @@ def test_decodes_more_than_64_fields() -> None:
     decoded = decode(schema, [encode.row(schema, values)] * 2)
     assert values_of(decoded, schema) == [values] * 2
     arrow_type: Any = RowDecoder(schema).arrow_type
-    assert [field.name for field in arrow_type][:3] == ["f", "f#2", "f#3"]
+    assert attributes(arrow_type, "name")[:3] == ["f", "f#2", "f#3"]
 
 
 def test_decodes_no_rows() -> None:

@@ -18,6 +18,7 @@ from inspector.decode.sst.properties import TableProperties
 from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
 from inspector.model import Limits
+from tests.attributes import attributes
 from tests.decode.spans import assert_prefixes_refused, damaged
 from tests.decode.sst.tables import (
     MERGE,
@@ -61,7 +62,7 @@ def test_live_rows_match_the_iterator_of_rocksdb(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_live_rows_of_a_key_range_are_complete(name: str) -> None:
     expected = case(name).live
-    keys = sorted({key for key, _ in expected})
+    keys = sorted(dict(expected))
     quarters = [keys[(len(keys) - 1) * n // 4] for n in range(5)] if keys else []
     ranges: list[tuple[bytes, bytes | None]] = [(start, None) for start in quarters[:3]]
     for start, end in [*ranges, *zip(quarters[1:3], quarters[3:], strict=False)]:
@@ -71,13 +72,13 @@ def test_live_rows_of_a_key_range_are_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["index_delta_6", "index_partitioned_delta_6", "levels"])
 def test_key_range_reads_few_other_entries(name: str) -> None:
-    keys = [key for key, _ in case(name).live]
+    keys = list(dict(case(name).live))
     start, end = keys[len(keys) // 2], keys[len(keys) * 6 // 10]
 
     def count(*of: bytes) -> int:
         """Return the number of entries that are read."""
         blocks = chain(*(table.entries(TINY.block_bytes, *of) for table in opened(name)))
-        return sum(block.count for block in blocks)
+        return sum(attributes(blocks, "count"))
 
     assert len(keys) // 10 <= count(start, end) < count() // 5
 
@@ -149,8 +150,9 @@ def test_entries_are_equal_for_small_blocks(name: str) -> None:
 
 
 def test_first_key_of_a_table() -> None:
-    assert [table.first_key() for table in opened("one_entry")] == [b"key-00000"]
-    assert [table.first_key() for table in opened("only_a_range")] == [None]
+    (one_entry,), (only_a_range,) = opened("one_entry"), opened("only_a_range")
+    assert one_entry.first_key() == b"key-00000"
+    assert only_a_range.first_key() is None
 
 
 def test_range_deletions_of_a_table() -> None:
