@@ -39,7 +39,7 @@ SAMPLE = (
     ("join_time_key", 7),
     ("session_window", 7),
 )
-CASES = sorted(path.parent for path in ALL.glob("*/*/checkpoint"))
+CASES = sorted(attributes(ALL.glob("*/*/checkpoint"), "parent"))
 REQUEST = {"fit": True, "top": 3, "matched": True, "fields": True, "expiring": True}
 
 
