@@ -450,7 +450,7 @@ def test_naming_a_clock_proves_the_predicted_rows(workload: Workload, base: int)
 
 
 def files_since(queries: Sequence[Query], base: int) -> list[list[Step]]:
-    """Return the files of each query's store, of which the oldest is a snapshot of ``base``."""
+    """Return the files of each query's store since version ``base``, which has a snapshot."""
     return [query.on_disk(base)[max(base, 1) - 1 :] for query in queries]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
@@ -116,15 +117,17 @@ def test_table_properties_match_rocksdb(name: str) -> None:
         entries = entries_of(table)
         properties = table.properties
         ranges = table.range_deletions()
+        starts, ends = attributes(ranges, "start"), attributes(ranges, "end")
         assert len(entries) + len(ranges) == properties.entries
         assert len(ranges) == properties.range_deletions
-        assert sum(kind == MERGE for _, _, kind, _ in entries) == properties.merge_operands
-        deletions = sum(kind not in (VALUE, MERGE) for _, _, kind, _ in entries)
+        kinds = Counter(kind for _, _, kind, _ in entries)
+        assert kinds[MERGE] == properties.merge_operands
+        deletions = kinds.total() - kinds[VALUE] - kinds[MERGE]
         assert deletions + len(ranges) == properties.deletions
         keys = sum(len(key) + 8 for key, _, _, _ in entries)
-        assert keys + sum(len(element.start) + 8 for element in ranges) == properties.raw_key_bytes
+        assert keys + sum(map(len, starts)) + 8 * len(ranges) == properties.raw_key_bytes
         values = sum(len(value) for _, _, _, value in entries)
-        assert values + sum(len(item.end) for item in ranges) == properties.raw_value_bytes
+        assert values + sum(map(len, ends)) == properties.raw_value_bytes
 
 
 def test_properties_have_session_and_user_collector_values() -> None:
@@ -140,7 +143,7 @@ def test_properties_have_session_and_user_collector_values() -> None:
 
 def tags(blocks: Iterable[EntryBlock]) -> list[int]:
     """Return sequence number and type of every entry."""
-    return list(chain(*(block.tag.tolist() for block in blocks)))
+    return list(chain(*attributes(blocks, "tag")))
 
 
 @pytest.mark.parametrize("name", ["levels", "mixed_compacted", "large_values", "deep"])
