@@ -28,6 +28,7 @@ from tests import cases, encode
 from tests.attributes import attributes
 from tests.cases import STRING, Batch
 from tests.encode import Record
+from tests.facts.histories import changes_between
 from tests.fixture_folder import FIXTURES
 from tests.planted import plant_old_rows
 
@@ -95,8 +96,8 @@ class Side:
 
     def run(self, keys: Iterable[Key], watermark: int, version: int) -> None:
         """Add rows of a batch, remove those that the watermark covers, and write the version."""
-        before = self.rows
-        self.rows = before + Counter(keys)
+        counters, stored = self.counters(), self.stored_rows()
+        self.rows = self.rows + Counter(keys)
         covered = {key for key in self.rows if watermark and key[0] <= watermark}
         for key in covered:
             if key[1] in self.stuck:
@@ -104,19 +105,23 @@ class Side:
                 self.due = dict.fromkeys(rows, version) | self.due
             else:
                 del self.rows[key]
-        self._write(before, version)
+        self.counts[version] = changes_between(counters, self.counters())
+        self.values[version] = changes_between(stored, self.stored_rows())
 
-    def _write(self, before: Counter[Key], version: int) -> None:
-        counts, values = self.counts.setdefault(version, []), self.values.setdefault(version, [])
-        changed = (before - self.rows) + (self.rows - before)
-        for key in sorted(changed):
-            old, new = before[key], self.rows[key]
-            micros = key[0] * 1000
-            count = encode.row(COUNT, (new,)) if new else None
-            counts.append((encode.row(KEY, (micros, key[1])), count))
-            row = encode.row(PLAIN, (micros + self.skew.get(key[1], 0) * 1000,))
-            values += [(row_key(key, index), row) for index in range(old, new)]
-            values += [(row_key(key, index), None) for index in range(new, old)]
+    def counters(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of counters."""
+        return {
+            encode.row(KEY, (time * 1000, user)): encode.row(COUNT, (count,))
+            for (time, user), count in self.rows.items()
+        }
+
+    def stored_rows(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of the side's rows."""
+        return {
+            row_key(key, index): encode.row(PLAIN, ((key[0] + self.skew.get(key[1], 0)) * 1000,))
+            for key, count in self.rows.items()
+            for index in range(count)
+        }
 
 
 def row_key(key: Key, index: int) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests import cases, encode
 from tests.attributes import attributes
 from tests.cases import STRING, Batch
 from tests.encode import Record
+from tests.facts.histories import changes_between
 from tests.profiles import costly
 from tests.reports import cell_values, findings_with_id, rows_of_table
 
@@ -315,7 +315,7 @@ class JoinSide:
     values: dict[int, list[Record]] = field(default_factory=dict)
 
     def run(self, events: Iterable[Event], watermark: int, version: int) -> None:
-        before = deepcopy(self.rows)
+        counters, rows = self.counters(), self.stored_rows()
         for user, time in events:
             self.rows.setdefault(f"user-{user}" * (user + 1), []).append(time)
         for times in self.rows.values():
@@ -327,20 +327,23 @@ class JoinSide:
                 else:
                     at += 1
         self.rows = {user: times for user, times in self.rows.items() if times}
-        self._write(before, version)
+        self.counts[version] = changes_between(counters, self.counters())
+        self.values[version] = changes_between(rows, self.stored_rows())
 
-    def _write(self, before: Mapping[str, list[int]], version: int) -> None:
-        counts, values = self.counts.setdefault(version, []), self.values.setdefault(version, [])
-        for user in sorted({*before, *self.rows}):
-            old, new = before.get(user, []), self.rows.get(user, [])
-            if len(old) != len(new):
-                count = encode.row(COUNT, (len(new),)) if new else None
-                counts.append((encode.row(JOIN_KEY, (user,)), count))
-            for at in range(max(len(old), len(new))):
-                was, now = old[at : at + 1], new[at : at + 1]
-                if was != now:
-                    row = encode.row(SIDE_ROW, (user, now[0] * 1000, 0)) if now else None
-                    values.append((encode.row(SIDE_KEY, (user, at)), row))
+    def counters(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of counters."""
+        return {
+            encode.row(JOIN_KEY, (user,)): encode.row(COUNT, (len(times),))
+            for user, times in self.rows.items()
+        }
+
+    def stored_rows(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of the side's rows."""
+        return {
+            encode.row(SIDE_KEY, (user, at)): encode.row(SIDE_ROW, (user, time * 1000, 0))
+            for user, times in self.rows.items()
+            for at, time in enumerate(times)
+        }
 
 
 def run_join(
