@@ -47,11 +47,12 @@ class Growing:
         """Write the batch's entry in the commit log."""
         self._copy(f"commits/{batch}")
 
-    def run(self, batch: int) -> None:
-        """All of it, in Spark's order."""
-        self.plan(batch)
-        self.write_state(batch)
-        self.commit(batch)
+    def run(self, *batches: int) -> None:
+        """Write all files of the batches, in Spark's order."""
+        for batch in batches:
+            self.plan(batch)
+            self.write_state(batch)
+            self.commit(batch)
 
     def _copy(self, location: str) -> None:
         shutil.copyfile(self._source / location, self.root / location)

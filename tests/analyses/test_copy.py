@@ -25,6 +25,7 @@ from inspector.encode.side_sums import hadoop_sums_of
 from inspector.exceptions import SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
+from tests.attributes import attributes
 from tests.cli.support import run
 from tests.fixture_folder import FIXTURES
 from tests.profiles import sampled
@@ -581,7 +582,7 @@ def test_copy_without_query_id_is_refused(tmp_path: Path) -> None:
     (root / "metadata").unlink()
     words = refusal(root, tmp_path / "copy")
     assert words.startswith(f"{root}: no query would restart from a copy of it")
-    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+    assert attributes(tmp_path.iterdir(), "name") == ["source"]
 
 
 def test_damaged_delta_is_refused_unless_the_batch_precedes_it(tmp_path: Path) -> None:
@@ -758,7 +759,7 @@ def test_kill_at_a_random_moment_leaves_a_complete_copy_or_none(
     assert "0" in done.stdout.split()
     assert tree(root) == before
     # Unfinished copies have hidden names.
-    hidden = {path.name for path in dest.parent.iterdir()} - {"copy"}
+    hidden = set(attributes(dest.parent.iterdir(), "name")) - {"copy"}
     assert all(name.startswith(".copy.") for name in hidden)
     assert hidden or not slow_s
     shutil.rmtree(dest, ignore_errors=True)

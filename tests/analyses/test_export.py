@@ -15,6 +15,7 @@ from inspector import api
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import StoreTable
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, copy_of, run, tree
 from tests.reports import cell_values
 
@@ -58,7 +59,7 @@ def test_listing_problem_is_reported_for_one_store(tmp_path: Path) -> None:
     (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
     first, *remaining = api.export("rows", str(root))
     assert first.problems
-    assert [table.problems for table in remaining] == [[], [], []]
+    assert attributes(remaining, "problems") == [[], [], []]
 
 
 # --- command line --------------------------------------------------------------------------------

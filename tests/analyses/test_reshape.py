@@ -20,6 +20,7 @@ from inspector.exceptions import InspectorError, SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
 from tests.analyses.test_copy import checkpoint, severe, tree
+from tests.attributes import attributes
 from tests.cli.support import run
 from tests.profiles import sampled
 from tests.reports import cell_values
@@ -94,7 +95,7 @@ def test_reshaped_copy_has_every_partition(case: str, tmp_path: Path) -> None:
     assert report.summary["partitions_before"] == 2
     assert live_rows(dest) == live_rows(root)
     assert live_rows(root).total() == report.summary["rows"] > 0
-    assert sorted(path.name for path in (dest / "state/0").glob("[0-9]*")) == list("01234")
+    assert sorted(attributes((dest / "state/0").glob("[0-9]*"), "name")) == list("01234")
     assert set(cell_values(stores_in_metadata(dest), "numPartitions")) == {5}
     assert severe(dest) == []
 

@@ -24,6 +24,7 @@ from tests.analyses.test_reshape import (
     refusal,
     stores_in_metadata,
 )
+from tests.attributes import attributes
 from tests.cli.support import run
 from tests.profiles import sampled
 from tests.reports import cell_values
@@ -34,7 +35,7 @@ CLASSES = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStore
 
 def file_names(root: Path, pattern: str) -> list[str]:
     """Return the names of state files that match a pattern."""
-    return [path.name for path in root.glob(f"state/**/{pattern}")]
+    return attributes(root.glob(f"state/**/{pattern}"), "name")
 
 
 LEFT = "trouble_kept_timeouts"

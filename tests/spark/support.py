@@ -29,6 +29,7 @@ from inspector.engines.engine import Job, Work
 from inspector.engines.local import LocalEngine
 from inspector.model import ProblemMode
 from inspector.schemas import TASKS, batch_of, record_batch
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, flip
 
@@ -147,7 +148,7 @@ class Together:
     """
 
     def __init__(self, tables: Sequence[TablePlan]) -> None:
-        self._functions = [table.function for table in tables]
+        self._functions = attributes(tables, "function")
         structs = [pa.struct(list(table.schema)) for table in tables]
         self.schema = pa.schema([(f"t{i}", struct) for i, struct in enumerate(structs)])
         self.work = tuple(

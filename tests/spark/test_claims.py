@@ -25,6 +25,7 @@ from inspector.operators import join
 from inspector.sparktypes.schema_json import parse_schema_json
 from tests.damage import read_state
 from tests.encode import row, state_file
+from tests.reports import cell_values, finding_ids, slugs
 from tests.rocks import as_spark_4_0
 from tests.rocks_damage import DAMAGES, change_entry, restart_in
 from tests.spark.support import spark_release
@@ -172,7 +173,7 @@ def test_a_snapshot_of_an_attempt_that_failed_is_what_a_restart_loads(
         run_as("update", "false", failing=1)
     run_as("complete", "true")
     assert out[1] == 3
-    result = {finding.kind.id for finding in api.audit(str(tmp_path / "ck")).findings}
+    result = set(finding_ids(api.audit(str(tmp_path / "ck"))))
     write(tmp_path / "in", 2, [{"ts": "2024-01-01T03:00:00Z"}])
     run_as("complete", "true")
     assert out[2] == 3, "without the window that the first attempt had removed"
@@ -222,11 +223,11 @@ def test_bytes_after_delta_end_mark_are_ignored(summed: Summed, tmp_path: Path, 
     assert delta.with_name(".3.delta.crc").exists()
     delta.write_bytes(delta.read_bytes()[:-cut] if cut > 0 else delta.read_bytes() + b"x" * -cut)
     report = api.verify(str(checkpoint))
-    assert {problem.slug for problem in report.problems} == {"bad-tail", "file-checksum"}
+    assert set(slugs(report.problems)) == {"bad-tail", "file-checksum"}
     restart = report.verdict.restart if report.verdict else None
     assert restart is not None
     assert restart.possible
-    assert [batch["batchId"] for batch in summed.resume(checkpoint)] == [3, 4]
+    assert cell_values(summed.resume(checkpoint), "batchId") == [3, 4]
 
 
 @since_4_0
@@ -234,7 +235,7 @@ def test_a_batch_without_a_commit_runs_again(summed: Summed, tmp_path: Path) -> 
     checkpoint = summed.copy(tmp_path)
     for name in ("2", ".2.crc"):
         (checkpoint / "commits" / name).unlink()
-    assert [batch["batchId"] for batch in summed.resume(checkpoint)][:2] == [2, 3]
+    assert cell_values(summed.resume(checkpoint), "batchId")[:2] == [2, 3]
 
 
 @since_4_0
@@ -253,7 +254,7 @@ def test_foreign_folders_are_never_opened_and_every_partition_writes_in_every_ba
     for number in range(PARTITIONS):
         assert (checkpoint / STATE / str(number) / "5.delta").exists()
     result = [row for row in api.sharing(str(checkpoint)).primary.rows if row["version"] in (2, 3)]
-    assert sum(row["same_value_puts"] for row in result) == 2 * len(USERS)
+    assert sum(cell_values(result, "same_value_puts")) == 2 * len(USERS)
 
 
 @since_4_3
@@ -328,7 +329,7 @@ def test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns(spark: Any, tmp_p
     places = state.select("partition_id", "key.a", "value.count").distinct().collect()
     assert sorted((a, rows) for _, a, rows in places) == [(a, 2) for a in range(8)]
     assert {location for location, *_ in places} == set(range(PARTITIONS))
-    assert "SS107" not in {finding.kind.id for finding in api.audit(str(tmp_path / "ck")).findings}
+    assert "SS107" not in set(finding_ids(api.audit(str(tmp_path / "ck"))))
 
 
 @since_4_0
@@ -550,7 +551,7 @@ def test_rocksdb_opens_no_snapshot_that_its_own_files_contradict(
         restarts = restart_in(api.verify(str(damaged)))
         if not damage.words:
             is_short = len(query.rows(damaged)) < len(USERS)
-            batches = [batch["stateOperators"] for batch in query.resume(damaged)]
+            batches = cell_values(query.resume(damaged), "stateOperators")
             # A row that a scan shows and that no call finds is counted twice from now on.
             counts = [operators[0]["numRowsTotal"] for operators in batches if operators]
             assert (is_short or max(counts) > len(USERS)) is damage.loses
@@ -603,10 +604,7 @@ def test_removal_is_written_for_present_key_only(spark: Any, tmp_path: Path) -> 
         tmp_path / "ck",
         "update",
     )
-    changes = [
-        (change["version"], change["event"])
-        for change in api.changes(str(tmp_path / "ck")).primary.rows
-    ]
+    changes = cell_values(api.changes(str(tmp_path / "ck")).primary.rows, "version", "event")
     assert changes == [(1, "insert"), (2, "removal")]
 
 

@@ -17,8 +17,10 @@ from inspector.analyses.shared.options import Options
 from inspector.engines.arrow_encoding import encode_schema
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode, TimeoutKind
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, copy_of
+from tests.reports import rows_where
 from tests.spark.support import (
     CHOSEN,
     TYPED,
@@ -95,8 +97,8 @@ def test_the_heaviest_partitions_come_first() -> None:
     reader = reader_of(checkpoint_of("fmgws_event_ignore"), table="changes")
     table = plan_table(str(checkpoint_of("fmgws_event_ignore")), "changes", None, STRICT)
     heaviest = sorted(table.work, key=lambda entry: -entry.weight)
-    assert [part.spec for part in reader.partitions()] == [element.spec for element in heaviest]
-    assert len({item.weight for item in heaviest}) > 1
+    assert attributes(reader.partitions(), "spec") == attributes(heaviest, "spec")
+    assert len(set(attributes(heaviest, "weight"))) > 1
 
 
 def test_partitions_do_not_show_what_they_hold() -> None:
@@ -140,7 +142,7 @@ def test_options(options: dict[str, str], questions: Options, typed: dict[str, A
         str(AGG), name, questions, TableOptions(**{"mode": ProblemMode.FAILFAST} | typed)
     )
     reader = reader_of(AGG, **options)
-    assert sorted(part.spec for part in reader.partitions()) == sorted(w.spec for w in table.work)
+    assert sorted(attributes(reader.partitions(), "spec")) == sorted(attributes(table.work, "spec"))
     assert read(reader, table.schema) == here(table)
 
 
@@ -166,8 +168,8 @@ def test_the_clock_of_timers() -> None:
     }
     for kind, table in result.items():
         reader = reader_of(path, table="leftovers", timeoutKind=kind.value)
-        assert sorted(part.spec for part in reader.partitions()) == sorted(
-            item.spec for item in table.work
+        assert sorted(attributes(reader.partitions(), "spec")) == sorted(
+            attributes(table.work, "spec")
         )
     first, second = result.values()
     assert first.work != second.work
@@ -319,14 +321,14 @@ def test_rows_are_the_default_and_sql_may_ask_for_them(registered: Any) -> None:
     expected = [
         (p, len(mine), sum(row["value"]["count"] for row in mine))
         for p in (0, 1)
-        if (mine := [row for row in rows if row["partition_id"] == p])
+        if (mine := rows_where(rows, partition_id=p))
     ]
     assert result == expected != []
 
 
 def batches_of(path: Path) -> Sequence[pa.RecordBatch]:
     table = plan_table(str(path), "rows", None, STRICT)
-    tasks = pa.table({"task_id": range(len(table.work)), "spec": [w.spec for w in table.work]})
+    tasks = pa.table({"task_id": range(len(table.work)), "spec": attributes(table.work, "spec")})
     return list(table.function(tasks.to_batches()))
 
 

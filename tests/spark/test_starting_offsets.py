@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from inspector import api
+from tests.reports import cell_values
 from tests.spark_support import WITH_SPARK
 
 pytestmark = WITH_SPARK
@@ -68,7 +69,7 @@ def test_files_that_were_not_committed_are_read_once(
     (start,) = report.primary.rows
     assert (start["kind"], start["option"], start["delivery"]) == ("files", None, "at least once")
     assert start["last_batch"] == batches - 1
-    read = [row["path"] for row in report.tables[1].rows]
+    read = cell_values(report.tables[1].rows, "path")
     assert len(read) == batches
     shutil.rmtree(first)
     for path in read:

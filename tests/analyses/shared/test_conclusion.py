@@ -13,6 +13,7 @@ from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import RANKS, cause_sentence, main_finding
 from inspector.model import Certainty, StoreName
 from inspector.sparktypes.ddl import parse_ddl
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of
 from tests.encode import row
 
@@ -155,7 +156,7 @@ def test_every_kind_of_finding_has_a_rank() -> None:
 
 
 def test_causes_and_symptoms_have_no_cycle() -> None:
-    result = {kind.id for kind in all_kinds()}
+    result = set(attributes(all_kinds(), "id"))
     edges = {(kind.id, symptom) for kind in all_kinds() for symptom in kind.explains}
     assert {item for edge in edges for item in edge} <= result
     above: set[str] = result

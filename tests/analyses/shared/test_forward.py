@@ -15,7 +15,7 @@ from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of
-from tests.reports import cell_values, rows_of_table
+from tests.reports import cell_values, rows_of_table, rows_where
 
 
 def expiring_rows(case: str, **options: Any) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def test_store_without_expiry_rule_has_a_reason() -> None:
 )
 def test_join_retention_option_shifts_expiry(retention: str, first_ms: int) -> None:
     rows = expiring_rows("join_left_outer", join_retention=(retention,))
-    values = [row for row in rows if row["store_name"] == "left-keyWithIndexToValue"]
+    values = rows_where(rows, store_name="left-keyWithIndexToValue")
     assert cell_values(values, "fate", "expires_from_ms", "rows")[0] == ("expires", first_ms, 1)
 
 

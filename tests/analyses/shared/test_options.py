@@ -19,6 +19,7 @@ from inspector.analyses.shared.options import (
 )
 from inspector.engines.choose import EngineOptions
 from inspector.model import Redact
+from tests.attributes import attributes
 
 GROUPS = (PART, AT_VERSION, SCHEMAS, KEYS, RULES, THRESHOLDS, CACHE, WORK, redacting(Redact.HASH))
 
@@ -26,7 +27,7 @@ GROUPS = (PART, AT_VERSION, SCHEMAS, KEYS, RULES, THRESHOLDS, CACHE, WORK, redac
 def test_every_option_is_in_one_group() -> None:
     names = [option.name for group in GROUPS for option in group]
     assert len(set(names)) == len(names)
-    own = {field.name for field in fields(Options)} - {"engine"}
+    own = set(attributes(fields(Options), "name")) - {"engine"}
     of_engine = {f"engine.{field.name}" for field in fields(EngineOptions)}
     not_offered = ["session", "notify", "watch", "tune_workers", "tells_kernel", "verbose"]
     assert set(names) == own | of_engine - {f"engine.{name}" for name in not_offered}

@@ -26,11 +26,13 @@ from inspector.engines.engine import HADOOP
 from inspector.exceptions import CheckpointError, EngineError, NotACheckpointError
 from inspector.model import Redact
 from inspector.render.report import Report
+from tests.attributes import attributes
+from tests.checkpoint_files import remove_paths
 from tests.fixture_folder import NEWEST
 from tests.growing import Growing
 from tests.object_store import ObjectStore, serve
 from tests.profiles import history, sampled
-from tests.reports import rows_of_table
+from tests.reports import rows_of_table, slugs
 
 BATCHES = 6
 NOTE = "from the cache"
@@ -117,7 +119,7 @@ def test_gates_apply_to_cached_reports(tmp_path: Path) -> None:
     limit = {"state.bytes": "1"}
     gated = api.audit(root, options, maximum=limit)
     assert is_cached(gated)
-    assert [gate.passed.value for gate in gated.gates] == ["exceeded"]
+    assert attributes(gated.gates, "passed.value") == ["exceeded"]
     assert body(gated) == body(api.audit(root, maximum=limit))
 
 
@@ -163,15 +165,14 @@ def test_parts_and_batches_are_cached_separately(tmp_path: Path) -> None:
 
 
 def add_batch(root: Path) -> None:
-    for path in root.glob("state/0/*/10.delta"):
-        shutil.copyfile(path, path.with_name("11.delta"))
-    for log in ("offsets", "commits"):
-        shutil.copyfile(root / log / "9", root / log / "10")
+    shutil.copyfile(root / "state/0/0/10.delta", root / "state/0/0/11.delta")
+    shutil.copyfile(root / "state/0/1/10.delta", root / "state/0/1/11.delta")
+    shutil.copyfile(root / "offsets/9", root / "offsets/10")
+    shutil.copyfile(root / "commits/9", root / "commits/10")
 
 
 def remove_version_1(root: Path) -> None:
-    for path in root.glob("state/0/*/1.delta"):
-        path.unlink()
+    remove_paths(root, "state/0/*/1.delta")
 
 
 def remove_delta(root: Path) -> None:
@@ -287,7 +288,7 @@ def test_audit_with_second_reads_is_not_cached(tmp_path: Path) -> None:
     requests.fault = fault
     options = Options(cache=str(tmp_path / "cache"))
     moved = api.audit("objects://agg_update", options)
-    assert [problem.slug for problem in moved.problems] == ["moved"]
+    assert slugs(moved.problems) == ["moved"]
     assert not (tmp_path / "cache").exists()
     assert is_second_audit_cached("objects://agg_update", options)
 
@@ -470,7 +471,7 @@ def test_fleet_audits_only_changed_checkpoints(tmp_path: Path) -> None:
         cache_files.cache_files.cache_clear()
         requests.kinds.clear()
         outcomes = list(api.audit_many("objects://all", options, recursive=True))
-        assert [outcome.error for outcome in outcomes] == [None] * 5
+        assert attributes(outcomes, "error") == [None] * 5
         cached = [item.path for item in outcomes if item.result and is_cached(item.result)]
         return cached, dict(requests.kinds)
 
@@ -534,8 +535,9 @@ class History:
         self.root, self.cache = self.growing.root, folder / "cache"
         self.options = Options(cache=str(self.cache), workers=1)
         self.batches = self.kept = 0
-        for _ in range(3):
-            self.batch()
+        self.batch()
+        self.batch()
+        self.batch()
 
     def batch(self) -> None:
         if self.batches < BATCHES:
@@ -574,8 +576,7 @@ class History:
         }
 
     def purge(self, version: int) -> None:
-        for path in self.root.glob(f"state/*/*/{version}.delta"):
-            path.unlink()
+        remove_paths(self.root, f"state/*/*/{version}.delta")
 
     def replace(self, case: str) -> None:
         shutil.rmtree(self.root)
