@@ -11,8 +11,14 @@ from uuid import UUID
 from inspector.decode.changelog import LineageItem, read_changelog
 from inspector.decode.frames import inflate
 from inspector.encode.records import changelog
+from tests.checkpoint_files import files_below
 from tests.encode import compress
 from tests.fixture_folder import NEWEST
+
+
+def _numbered_files(folder: str, names: list[str]) -> list[str]:
+    """Return the names of the files of a folder that belong to a batch or a version."""
+    return [name for name in names if Path(name).stem.isdecimal() and Path(folder, name).is_file()]
 
 
 class Growing:
@@ -25,14 +31,7 @@ class Growing:
     def __init__(self, case: str, folder: Path) -> None:
         self._source = NEWEST / case / "checkpoint"
         self.root = folder / "checkpoint"
-        self.root.mkdir(parents=True)
-        for path in sorted(self._source.rglob("*")):
-            location = path.relative_to(self._source)
-            numbered = path.stem.isdecimal() and path.is_file()
-            if path.is_dir():
-                (self.root / location).mkdir(parents=True)
-            elif not numbered:
-                shutil.copy(path, self.root / location)
+        shutil.copytree(self._source, self.root, ignore=_numbered_files)
 
     def plan(self, batch: int) -> None:
         """Write the batch's entry in the offset log."""
@@ -87,10 +86,9 @@ class Endless:
         self.root, self.batch, self._retained = root, version - 1, retained
         self._version, self._deltas = version, deltas
         shutil.copytree(NEWEST / case / "checkpoint", root)
-        for log in ("offsets", "commits"):
-            for path in (root / log).iterdir():
-                if path.name.startswith(".") or int(path.name) > self.batch:
-                    path.unlink()
+        for path in (*files_below(root, "offsets/*"), *files_below(root, "commits/*")):
+            if path.name.startswith(".") or int(path.name) > self.batch:
+                path.unlink()
         planned = root / "offsets" / str(self.batch)
         first, second, *sources = planned.read_text().split("\n")
         entry = json.loads(second)
@@ -163,10 +161,9 @@ class Endless:
             for path in files:
                 if self._number(path) < base:
                     path.unlink()
-        for log in ("offsets", "commits"):
-            for path in (self.root / log).iterdir():
-                if path.name.isdecimal() and int(path.name) < oldest - 2:
-                    path.unlink()
+        for path in (*self.root.glob("offsets/[0-9]*"), *self.root.glob("commits/[0-9]*")):
+            if int(path.name) < oldest - 2:
+                path.unlink()
 
     def _files(self) -> list[Path]:
         return [path for path in self.root.glob("state/**/*.*") if self._number(path) > 0]

@@ -40,6 +40,11 @@ def row_where(rows: Rows, **columns: Any) -> dict[str, Any]:
     return row
 
 
+def notes_starting_with(report: Report, text: str) -> list[str]:
+    """Return the notes of a report that begin with a text."""
+    return [note for note in report.notes if note.startswith(text)]
+
+
 def finding_ids(report: Report) -> list[str]:
     """Return the ids of the findings of a report, in their order."""
     return [finding.kind.id for finding in report.findings]

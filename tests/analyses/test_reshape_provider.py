@@ -27,7 +27,7 @@ from tests.analyses.test_reshape import (
 from tests.attributes import attributes
 from tests.cli.support import run
 from tests.profiles import sampled
-from tests.reports import cell_values
+from tests.reports import cell_values, notes_starting_with
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CLASSES = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
@@ -145,7 +145,7 @@ def test_plan_for_another_provider_writes_nothing_and_repeats_its_options(tmp_pa
     words: dict[str, Any] = {"provider": "rocksdb", "partitions": 3}
     planned = api.copy(str(root), str(dest), plan=True, **words)
     assert not dest.exists()
-    commands = " ".join(step.command or "" for step in planned.steps)
+    commands = str(attributes(planned.steps, "command"))
     assert "--partitions 3 --provider rocksdb" in commands
     written = api.copy(str(root), str(dest), **words)
     assert planned.summary["copy_state_bytes"] == written.summary["copy_state_bytes"]
@@ -206,7 +206,7 @@ def test_rows_of_a_copy_for_rocksdb_are_erased(tmp_path: Path) -> None:
     report = api.copy(
         str(checkpoint("dedup_no_watermark")), dest, options, evict="rows", provider="rocksdb"
     )
-    (note,) = (note for note in report.notes if note.startswith("Erased ("))
+    (note,) = notes_starting_with(report, "Erased (")
     assert "each partition is one new changelog" in note
 
 

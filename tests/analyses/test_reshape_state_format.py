@@ -15,6 +15,7 @@ from inspector.checkpoint.state_schema import StateSchema, parse_state_schema
 from inspector.model import Redact
 from tests.analyses.test_copy import checkpoint, severe, tree
 from tests.analyses.test_reshape import live_rows, logged_confs, refusal
+from tests.attributes import attributes
 from tests.cli.support import run
 from tests.reports import cell_values
 
@@ -91,7 +92,7 @@ def test_plan_of_a_conversion_repeats_the_option(tmp_path: Path) -> None:
     root, dest = checkpoint("agg_v1"), tmp_path / "copy"
     planned = api.copy(str(root), str(dest), state_format="2", plan=True)
     assert not dest.exists()
-    assert "--state-format 2" in " ".join(step.command or "" for step in planned.steps)
+    assert "--state-format 2" in str(attributes(planned.steps, "command"))
 
 
 # --- refusals ------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def rows_report(name: str, command: str, messages: list[str], **options: Any) ->
 
 def has_passes(messages: list[str]) -> bool:
     """True if a message names the number of passes; other messages are about the kernel."""
-    return any("are read in up to" in line for line in messages)
+    return "are read in up to" in "\n".join(messages)
 
 
 SOME_VALUE = {
