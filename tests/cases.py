@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import struct
@@ -353,17 +352,6 @@ def write_operator(
 
 def _utf(text: str) -> bytes:
     return struct.pack(">H", len(text)) + text.encode()
-
-
-def tree(root: Path) -> dict[str, tuple[int, str]]:
-    """Every file and folder below a path: time of change, and hash of the content."""
-    return {
-        str(path.relative_to(root)): (
-            path.stat().st_mtime_ns,
-            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
-        )
-        for path in sorted(root.rglob("*"))
-    }
 
 
 JOIN_STORES = ("left-keyToNumValues", "left-keyWithIndexToValue")

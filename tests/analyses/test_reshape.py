@@ -19,8 +19,9 @@ from inspector.engines.local import LocalEngine
 from inspector.exceptions import InspectorError, SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
-from tests.analyses.test_copy import checkpoint, severe, tree
+from tests.analyses.test_copy import checkpoint, severe
 from tests.attributes import attributes
+from tests.checkpoint_files import contents_below
 from tests.cli.support import run
 from tests.profiles import sampled
 from tests.reports import cell_values
@@ -66,7 +67,7 @@ def stores_in_metadata(root: Path) -> list[dict[str, Any]]:
 def test_reshaped_copy_has_the_rows_of_its_source(
     root: Path, partitions: int, tmp_path: Path
 ) -> None:
-    before, dest = tree(root), tmp_path / "copy"
+    before, dest = contents_below(root), tmp_path / "copy"
     try:
         report = api.copy(str(root), str(dest), partitions=partitions, stopped=True)
     except (CheckpointError, SourceNotWholeError):
@@ -76,7 +77,7 @@ def test_reshaped_copy_has_the_rows_of_its_source(
         assert live_rows(dest) == live_rows(root)
         assert logged_confs(dest, "spark.sql.shuffle.partitions") == {str(partitions)}
         assert severe(dest) == []
-    assert tree(root) == before
+    assert contents_below(root) == before
     assert list(tmp_path.glob(".*")) == []
 
 

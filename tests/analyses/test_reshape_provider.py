@@ -16,7 +16,7 @@ from inspector.analyses.copy import reshaping
 from inspector.api import CheckpointError, Options
 from inspector.exceptions import SourceNotWholeError
 from inspector.model import StoreName
-from tests.analyses.test_copy import KILLS, checkpoint, severe, tree
+from tests.analyses.test_copy import KILLS, checkpoint, severe
 from tests.analyses.test_reshape import (
     every_checkpoint,
     live_rows,
@@ -25,6 +25,7 @@ from tests.analyses.test_reshape import (
     stores_in_metadata,
 )
 from tests.attributes import attributes
+from tests.checkpoint_files import contents_below
 from tests.cli.support import run
 from tests.profiles import sampled
 from tests.reports import cell_values, notes_starting_with
@@ -60,7 +61,7 @@ def other_provider(root: Path) -> Any:
     ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
 )
 def test_copy_for_the_other_provider_has_the_rows_of_its_source(root: Path, tmp_path: Path) -> None:
-    before, dest, provider = tree(root), tmp_path / "copy", other_provider(root)
+    before, dest, provider = contents_below(root), tmp_path / "copy", other_provider(root)
     try:
         report = api.copy(str(root), str(dest), provider=provider, stopped=True)
     except (CheckpointError, SourceNotWholeError):
@@ -70,7 +71,7 @@ def test_copy_for_the_other_provider_has_the_rows_of_its_source(root: Path, tmp_
         assert live_rows(dest) == live_rows(root)
         assert logged_confs(dest, PROVIDER) == {f"{PACKAGE}.{CLASSES[provider]}"}
         assert severe(dest) == []
-    assert tree(root) == before
+    assert contents_below(root) == before
     assert list(tmp_path.glob(".*")) == []
 
 
@@ -279,13 +280,13 @@ def test_copy_with_checksums_that_differ_is_discarded(
 def test_kill_at_any_write_leaves_no_reshaped_copy(tmp_path: Path) -> None:
     root, dest = tmp_path / "source", tmp_path / "copy"
     shutil.copytree(checkpoint(LEFT), root)
-    before, old = tree(root), 'evict="leftovers")'
+    before, old = contents_below(root), 'evict="leftovers")'
     assert old in KILLS
     program = KILLS.replace(old, 'evict="leftovers", provider="rocksdb", partitions=3)')
     command = [sys.executable, "-c", program, str(root), str(dest), "within"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) >= 10
-    assert tree(root) == before
+    assert contents_below(root) == before
     assert severe(dest) == []
     assert file_names(dest, "*.snapshot") + file_names(dest, "*.delta") == []
 

@@ -13,7 +13,7 @@ from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
 from inspector.render.page import BarChart, LineChart
 from tests.attributes import attributes
-from tests.reports import cell_values, rows_of_table
+from tests.reports import blocks_of, cell_values, rows_of_table
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 
@@ -132,7 +132,7 @@ def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChar
     page = trend(tmp_path, *rows).page
     assert page is not None
     assert cell_values(map(vars, page), "title") == ["Growth", "Findings", "Commits"]
-    blocks = [block for section in page for block in section.blocks]
+    blocks = blocks_of(page, object)
     return [block for block in blocks if isinstance(block, (LineChart, BarChart))]
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +256,7 @@ def test_unreadable_delta_is_reported_once(tmp_path: Path) -> None:
 def samples(file: Path) -> dict[str, float]:
     """Return the value of each metric in a file for Prometheus."""
     families = text_string_to_metric_families(file.read_text())
-    return {sample.name: sample.value for family in families for sample in family.samples}
+    return dict(attributes(chain.from_iterable(attributes(families, "samples")), "name", "value"))
 
 
 def test_prometheus_file_has_the_metrics_of_the_newest_batch(tmp_path: Path) -> None:

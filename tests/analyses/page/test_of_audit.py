@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from inspector.render.tabular import Table
 from tests.attributes import attributes
 from tests.checkpoint_files import overwrite_files
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import cell_values
+from tests.reports import blocks_of, cell_values
 
 SECTIONS = ["pictures", "size", "batches", "changes", "bytes", "leftovers", "schemas", "unknown"]
 
@@ -34,21 +35,21 @@ def page_of(path: Path, options: api.Options | None = None) -> Sequence[Section]
 
 
 def tables_of(page: Sequence[Section]) -> dict[str, Table]:
-    return {b.name: b for item in page for b in item.blocks if isinstance(b, Table)}
+    return {table.name: table for table in blocks_of(page, Table)}
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "join_left_outer", "task_failed"])
 def test_a_page_has_all_its_sections(case: str) -> None:
     page = page_of(checkpoint_of(case))
     assert attributes(page, "name") == SECTIONS
-    assert [bool(section.blocks) for section in page] == [True] * len(SECTIONS)
-    columns_of_all = [item for table in tables_of(page).values() for item in table.columns]
-    assert [item.name for item in columns_of_all if not item.doc] == []
+    assert all(attributes(page, "blocks"))
+    columns_of_all = chain.from_iterable(attributes(blocks_of(page, Table), "columns"))
+    assert all(attributes(columns_of_all, "doc"))
 
 
 def test_page_of_rocksdb_has_sizes_and_no_heap() -> None:
     page = page_of(checkpoint_of("rocksdb_session_window"))
-    (chart,) = [block for block in page[1].blocks if isinstance(block, BarChart)]
+    (chart,) = blocks_of(page[1:2], BarChart)
     assert [(bar.label, bar.parts[0]) for bar in chart.bars] == [
         ("delta files", 5369),
         ("snapshot files", 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -159,9 +160,8 @@ def test_partition_strips_have_rows_and_bytes(
 ) -> None:
     facts = judged(checkpoint_of(case))
     strips = pictures.partition_strips(facts, lambda *ids: f"/{ids[0]}/{ids[1]}")
-    assert {
-        cell.link: tuple(cell.amounts[:2]) for strip in strips for cell in strip.cells
-    } == expected
+    cells = chain.from_iterable(attributes(strips, "cells"))
+    assert {cell.link: tuple(cell.amounts[:2]) for cell in cells} == expected
 
 
 def test_partition_strip_of_one_store() -> None:
@@ -186,7 +186,8 @@ def test_expiry_histograms_have_the_rows_of_timeline(
 ) -> None:
     path = checkpoint_of(case)
     drawn = pictures.expiry_histograms(judged(path))
-    assert [rows for picture in drawn for _, rows in picture.bars] == expiring
+    bars = chain.from_iterable(attributes(drawn, "bars"))
+    assert [rows for _, rows in bars] == expiring
     assert sum(dict(picture.remainder)["expired"] for picture in drawn) == expired
     table = rows_of_table(api.timeline(str(path)), "expiring")
     listed = cell_values(rows_where(table, fate="expires"), "rows")

@@ -132,7 +132,7 @@ def test_examples_cover_every_shared_option() -> None:
 def test_analysis_refuses_unused_shared_options(name: str) -> None:
     declared = load(name)
     accepted = {each.name.partition(".")[0] for each in declared.shared}
-    arguments = {each.name: "no-such-folder" for each in declared.arguments}
+    arguments = dict.fromkeys(attributes(declared.arguments, "name"), "no-such-folder")
     for option in UNLIKE_THE_DEFAULT.keys() - accepted:
         options = Options(**{option: UNLIKE_THE_DEFAULT[option]})
         with pytest.raises(TypeError, match=rf"{name}\(\) has no option '{option}'"):

@@ -29,6 +29,7 @@ from inspector.findings.finding import Severity
 from inspector.model import READABLE, FileKind, Problem, Version
 from inspector.render.report import Report
 from tests.attributes import attributes
+from tests.checkpoint_files import contents_below, remove_paths
 from tests.cli.support import checkpoint_of, copy_of
 from tests.faults import before_each_read
 from tests.growing import Growing
@@ -222,14 +223,13 @@ def test_streamed_rows_are_checked_before_the_first_row(
 
 def snapshots_and_cleanup_before_the_first_read(query: Running) -> Callable[[Storage, str], None]:
     """Remove the snapshots; before the first read of a delta, restore them and run a batch."""
-    snapshots = {path: path.read_bytes() for path in query.root.rglob("*.snapshot")}
-    for path in snapshots:
-        path.unlink()
+    snapshots = contents_below(query.root, "**/*.snapshot")
+    remove_paths(query.root, "**/*.snapshot")
 
     def act(_storage: Storage, relative: str) -> None:
         if relative.endswith(".delta") and query.batch == 11:
             for path, content in snapshots.items():
-                path.write_bytes(content)
+                (query.root / path).write_bytes(content)
             query.run_next()
 
     return act
