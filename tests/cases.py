@@ -204,14 +204,14 @@ class ObjectMap:
     def _sharing(self) -> dict[str, int]:
         pair = [(self.before[key], value) for key, value in self.now.items() if key in self.before]
         old_keys, old_values = set(map(id, self.before)), set(map(id, self.before.values()))
-        rewritten = [(old, new) for old, new in pair if old is not new]
+        is_same_value = Counter(old == new for old, new in pair if old is not new)
         keys = [key for key in self.now if id(key) in old_keys]
         values = [value for value in self.now.values() if id(value) in old_values]
         rows = [k for k, v in self.now.items() if id(k) in old_keys and id(v) in old_values]
         return {
             "new_rows": len(self.now) - len(pair),
-            "changed_rows": sum(old != new for old, new in rewritten),
-            "same_value_rows": sum(old == new for old, new in rewritten),
+            "changed_rows": is_same_value[False],
+            "same_value_rows": is_same_value[True],
             "removed_rows": len(self.before.keys() - self.now.keys()),
             "shared_rows": len(rows),
             "shared_keys": len(keys),
@@ -294,8 +294,9 @@ def write_logs(
     root: Path, batches: Sequence[Batch], conf: Mapping[str, str] | None = None, first: int = 0
 ) -> Path:
     """The two logs of a query and its id."""
-    for folder in ("offsets", "commits", "state"):
-        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "offsets").mkdir(parents=True, exist_ok=True)
+    (root / "commits").mkdir(exist_ok=True)
+    (root / "state").mkdir(exist_ok=True)
     (root / "metadata").write_text('{"id":"4f2a0000-bb40-4fc3-855e-7fd5ef06d3d7"}')
     full = {f"spark.sql.{name}": value for name, value in (conf or {}).items()}
     for number, batch in enumerate(batches, first):
@@ -376,11 +377,17 @@ def small_checkpoint(root: Path) -> Path:
         snapshots = {3: [*early[:1], *late]} if partition == 1 else {}
         write_store(folder, deltas, snapshots)
         for store in JOIN_STORES:
-            rows = {v: [(user(f"{store}{partition}{v % 2}"), micros(v))] for v in (1, 2, 3, 4)}
+            even, odd = user(f"{store}{partition}0"), user(f"{store}{partition}1")
+            rows = {
+                1: [(odd, micros(1))],
+                2: [(even, micros(2))],
+                3: [(odd, micros(3))],
+                4: [(even, micros(4))],
+            }
             write_store(root / "state" / "0" / str(partition) / store, rows)
     write_schema(root / "state" / "1" / "0", EVENT_TIME, StructType((StructField("d", VOID),)))
-    for store in JOIN_STORES:
-        write_schema(root / "state" / "0" / "0" / store, USER, EXPIRES_AT)
+    write_schema(root / "state" / "0" / "0" / JOIN_STORES[0], USER, EXPIRES_AT)
+    write_schema(root / "state" / "0" / "0" / JOIN_STORES[1], USER, EXPIRES_AT)
     return root
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,8 @@ from inspector.encode.records import changelog
 from tests.checkpoint_files import files_below
 from tests.encode import compress
 from tests.fixture_folder import NEWEST
+
+_STATE_FILE = re.compile(r"([0-9]+)(_[^.]*)?\.(delta|changelog|zip|snapshot)")
 
 
 def _numbered_files(folder: str, names: list[str]) -> list[str]:
@@ -99,14 +102,12 @@ class Endless:
         self._head = head
         self._commit = json.loads(line) | {"nextBatchWatermarkMs": entry["batchWatermarkMs"]}
         self._write_commit()
-        self._templates = {
-            path: path.read_bytes() for path in self._files() if self._number(path) == version
-        }
+        of_version = self._files(root, range(version, version + 1))
+        self._templates = {path: path.read_bytes() for path in of_version}
         self._ids = {path.parent: path.stem.partition("_")[2] for path in self._templates}
         assert {path.parent for path in self._templates if _is_snapshot(path)} == set(self._ids)
-        for path in self._files():
-            if self._number(path) > version:
-                path.unlink()
+        for path in self._files(root, range(version + 1, 1000)):
+            path.unlink()
 
     def go_on(self) -> None:
         """One more batch, and the cleanup after it."""
@@ -122,7 +123,8 @@ class Endless:
         head, line, *sources = (self.root / "offsets" / str(self.batch - 1)).read_text().split("\n")
         entry = json.loads(line)
         entry["batchTimestampMs"] += 1000
-        text = "\n".join([head, json.dumps(entry), *(f'{{"at":{self.batch}}}' for _ in sources)])
+        offset = f'{{"at":{self.batch}}}'
+        text = "\n".join([head, json.dumps(entry), *[offset] * len(sources)])
         (self.root / "offsets" / str(self.batch)).write_text(text)
         if any(self._ids.values()):
             stores = sorted(self._ids)  # one operator, partition by partition
@@ -155,29 +157,25 @@ class Endless:
     def _clean_up(self, oldest: int) -> None:
         """Remove what no version from the oldest on needs; entries of logs, too."""
         for folder in self._ids:
-            files = [path for path in folder.iterdir() if self._number(path)]
-            numbers = map(self._number, filter(_is_snapshot, files))
-            base = max((number for number in numbers if number <= oldest), default=0)
-            for path in files:
-                if self._number(path) < base:
-                    path.unlink()
+            snapshots = filter(_is_snapshot, self._files(folder, range(1, oldest + 1)))
+            base = max(map(_version_of, snapshots), default=0)
+            for path in self._files(folder, range(1, base)):
+                path.unlink()
         for path in (*self.root.glob("offsets/[0-9]*"), *self.root.glob("commits/[0-9]*")):
             if int(path.name) < oldest - 2:
                 path.unlink()
 
-    def _files(self) -> list[Path]:
-        return [path for path in self.root.glob("state/**/*.*") if self._number(path) > 0]
-
     @staticmethod
-    def _number(path: Path) -> int:
-        """The version of a state file; 0 of others."""
-        number = path.stem.partition("_")[0]
-        return int(number) if number.isdecimal() and _is_state(path) else 0
+    def _files(folder: Path, versions: range) -> list[Path]:
+        """Return the state files of some versions below a folder."""
+        return [path for path in folder.rglob("[0-9]*") if _version_of(path) in versions]
+
+
+def _version_of(path: Path) -> int:
+    """Return the version of a state file, and 0 for other files."""
+    match = _STATE_FILE.fullmatch(path.name)
+    return int(match[1]) if match else 0
 
 
 def _is_snapshot(path: Path) -> bool:
     return path.suffix in (".zip", ".snapshot")
-
-
-def _is_state(path: Path) -> bool:
-    return path.suffix in (".delta", ".changelog") or _is_snapshot(path)

@@ -237,14 +237,14 @@ def outcome(sound: Told, damaged: Told, blind: str) -> str:
     return "unseen"
 
 
-def table(cases: Iterable[Case], by: Callable[[Case], str] = lambda case: case.kind) -> str:
-    """Tried, seen, harmless and so on by kind, or by something else."""
+def table(cases: Iterable[Case]) -> str:
+    """Return a table of the number of cases by kind and by outcome."""
     counts: dict[str, Counter[str]] = {}
     for case in cases:
-        counts.setdefault(by(case), Counter())[case.worst] += 1
+        counts.setdefault(case.kind, Counter())[case.worst] += 1
     rows = [(name, *_cells(count)) for name, count in sorted(counts.items())]
     rows.append(("all", *_cells(sum(counts.values(), Counter()))))
-    line = f"{{:<{max(map(len, counts))}}}{'{:>12}' * (1 + len(OUTCOMES))}"
+    line = f"{{:<{max(map(len, ('damage', *counts)))}}}{'{:>12}' * (1 + len(OUTCOMES))}"
     return "\n".join(line.format(*row) for row in (("damage", "tried", *OUTCOMES), *rows))
 
 

@@ -98,7 +98,7 @@ def test_executors_are_compared_with_their_heap() -> None:
     assert small.footnotes[1].endswith(
         "that does not fit into a heap of 1.0 KiB, however it is spread."
     )
-    assert "shapes" not in set(attributes(small.tables, "name"))
+    assert "shapes" not in attributes(small.tables, "name")
 
 
 def test_executors_option_computes_the_needed_heap() -> None:

@@ -90,7 +90,7 @@ def test_version_rows_have_facts_and_clocks() -> None:
     run = Run.start(str(checkpoint_of("fmgws_snapshots_cleaned")), None)
     rows = read(tasks_of(run, "versions"))
     assert len(rows) == 14
-    partition = sorted((rows_where(rows, partition_id=0)), key=itemgetter("version"))
+    partition = sorted(rows_where(rows, partition_id=0), key=itemgetter("version"))
     counts = ("version", "from_snapshot", "rows", "key_bytes", "value_bytes", "delta_bytes", "puts")
     assert cell_values(partition, *counts) == [
         (8, True, 54, 1408, 4000, 573, None),
@@ -183,7 +183,7 @@ def test_problem_modes_of_fact_tables(damaged: Path, table: str) -> None:
     rows = read(result)
     problems = [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
     assert problems[0]["slug"] == "gap"
-    assert str(damaged / "state/0/1/5.delta") in set(cell_values(problems, "path"))
+    assert str(damaged / "state/0/1/5.delta") in cell_values(problems, "path")
     dropped = read(replace(task, mode=ProblemMode.DROPMALFORMED) for task in result)
     good = rows_where(rows, problem=None)
     assert [row | {"problem": None} for row in dropped] == good != []
