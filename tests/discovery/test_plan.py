@@ -299,21 +299,32 @@ RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
 
 
 @pytest.mark.parametrize(
-    ("batches", "neighbour", "version", "sees"),
+    ("batches", "neighbour", "version", "certainty", "reason"),
     [
-        (RISES_ALONE, (), 3, True),
-        (RISES_ALONE, ("globalLimit",), 3, True),
+        (RISES_ALONE, (), 3, Certainty.PROVEN, ""),
+        (RISES_ALONE, ("globalLimit",), 3, Certainty.PROVEN, ""),
         # The other operator may have requested the batch.
-        (RISES_ALONE, ("dedupe",), 3, False),
+        (RISES_ALONE, ("dedupe",), 3, Certainty.UNDECIDED, UNSEEN),
         # The batch is newer than the judged version.
-        (RISES_ALONE, (), 1, False),
-        ((Batch(5, 1, 1), Batch(6, 2, 2), Batch(7, 3, 3)), (), 3, False),
+        (RISES_ALONE, (), 1, Certainty.UNDECIDED, UNSEEN),
+        (
+            *((Batch(5, 1, 1), Batch(6, 2, 2), Batch(7, 3, 3)), (), 3),
+            *(Certainty.UNDECIDED, UNSEEN),
+        ),
         # A processing-time timeout requests such a batch too.
-        ((Batch(5, 1, 1), Batch(5, 2, 1), Batch(6, 3, 2)), (), 3, False),
+        (
+            *((Batch(5, 1, 1), Batch(5, 2, 1), Batch(6, 3, 2)), (), 3),
+            *(Certainty.UNDECIDED, UNSEEN),
+        ),
     ],
 )
 def test_timers_follow_the_query_watermark_if_it_made_a_batch(
-    tmp_path: Path, batches: tuple[Batch, ...], neighbour: tuple[str, ...], version: int, sees: bool
+    tmp_path: Path,
+    batches: tuple[Batch, ...],
+    neighbour: tuple[str, ...],
+    version: int,
+    certainty: Certainty,
+    reason: str,
 ) -> None:
     write_other_operators(tmp_path, neighbour)
     store = group_state_store(tmp_path, batches, version=version)
@@ -321,9 +332,8 @@ def test_timers_follow_the_query_watermark_if_it_made_a_batch(
     assert (store.certainty, store.reason) == (Certainty.PROVEN, "")
     cases.write_logs(tmp_path, batches, {SINCE_3_5: "true"})
     result = planned(tmp_path, version)[0].stores[0]
-    assert result.certainty is (Certainty.PROVEN if sees else Certainty.UNDECIDED)
-    assert result.reason == ("" if sees else UNSEEN)
-    assert ("timers" in result.cross_checks) is sees
+    assert (result.certainty, result.reason) == (certainty, reason)
+    assert ("timers" in result.cross_checks) is (certainty is Certainty.PROVEN)
 
 
 (MARKED,) = cases.EVENT_TIME.fields

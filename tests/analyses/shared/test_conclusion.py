@@ -122,16 +122,19 @@ def test_key_without_text_is_not_redacted(
 
 
 @pytest.mark.parametrize(
-    ("store", "size", "is_named"),
-    [("default", 60, True), ("default", 40, False), ("other", 60, False)],
+    ("store", "size", "sentence"),
+    [
+        ("default", 60, "None goes; fat."),
+        ("default", 40, "None goes."),
+        ("other", 60, "None goes."),
+    ],
 )
 def test_cause_sentence_of_wide_rows_that_are_never_removed(
-    store: str, size: int, *, is_named: bool
+    store: str, size: int, sentence: str
 ) -> None:
     never = finding("SS201", cause="None goes.")
     wide = finding("SS313", store_name=store, cause="Fat.")
-    result = cause_sentence([never, wide], never, {never: 100, wide: size}, 100)
-    assert result == ("None goes; fat." if is_named else "None goes.")
+    assert cause_sentence([never, wide], never, {never: 100, wide: size}, 100) == sentence
     assert cause_sentence([never, wide], wide, {never: 100, wide: size}, 100) == "Fat."
 
 
