@@ -6,7 +6,6 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -25,7 +24,7 @@ from inspector.findings.rule import all_kinds
 from inspector.operators.inferences import INFERENCES
 from inspector.render.first_screen import _TOP
 from tests.attributes import attributes
-from tests.cli.support import run
+from tests.cli.support import run, spellings
 from tests.operators.test_premises import PREMISES
 from tests.spark_errors import WITH_STATE_ERRORS, error_messages
 from tests.toml_files import ROOT, parse_toml
@@ -107,8 +106,7 @@ def test_report_schema_is_current() -> None:
 
 
 def options_of(command: str) -> set[str]:
-    """Return the options of a command in all spellings: ``--output`` and ``-o``."""
-    return set(chain.from_iterable(attributes(command_named(command).params, "opts")))
+    return spellings(command_named(command))
 
 
 def command_named(name: str) -> click.Command:

@@ -31,6 +31,7 @@ from tests.reports import (
     cell_values,
     damage_ids,
     findings_with_id,
+    primary_rows,
     rows_of_table,
     rows_where,
     slugs,
@@ -82,7 +83,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows_of(report: Report) -> list[dict[str, Any]]:
-    return [dict(row) for row in report.primary.rows]
+    return primary_rows(report)
 
 
 @pytest.mark.parametrize("name", NEWEST)

@@ -14,6 +14,7 @@ from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
 from inspector.render.report import Report
 from tests.fixture_folder import NEWEST
+from tests.listings import contents_below
 from tests.test_object_stores import ANALYSES, CASES, assert_only_root_is_read_twice, told
 
 BUCKET = "checkpoints"
@@ -86,10 +87,8 @@ def upload(s3: Account) -> Callable[[str], str]:
 
     def copy(case: str) -> str:
         root = NEWEST / case / "checkpoint"
-        for file in root.rglob("*"):
-            if file.is_file():
-                key = f"{case}/{file.relative_to(root).as_posix()}"
-                client.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
+        for path, content in contents_below(root).items():
+            client.put_object(Bucket=BUCKET, Key=f"{case}/{path}", Body=content)
         s3.asked.clear()
         return f"s3a://{BUCKET}/{case}"
 
