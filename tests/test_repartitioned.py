@@ -26,6 +26,7 @@ from inspector.discovery.tasks import Task
 from inspector.model import Redact
 from inspector.render.report import Report
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Batch
 from tests.reports import (
     cell_values,
@@ -163,8 +164,8 @@ def test_task_reads_source_partitions_of_its_keys(folder: Path) -> None:
     tasks = planning.plan(open_checkpoint(str(folder / "group-4-to-6")), 10)
     origins = [Task.from_json(origin) for task in tasks for origin in task.origins]
     assert [len(task.origins) for task in tasks] == [2] * 6
-    assert [item.partition_id for item in origins] == [0, 2, 1, 3, 0, 2, 1, 3, 0, 2, 1, 3]
-    assert {(item.version, item.origins) for item in origins} == {(7, ())}
+    assert attributes(origins, "partition_id") == [0, 2, 1, 3, 0, 2, 1, 3, 0, 2, 1, 3]
+    assert set(attributes(origins, "version", "origins")) == {(7, ())}
 
 
 def test_several_repartitionings_are_followed(folder: Path) -> None:
@@ -295,7 +296,7 @@ def test_batch_abandoned_by_repartitioning_made_no_version(given_up: Path) -> No
     logs = open_checkpoint(str(given_up)).logs
     assert [*logs.repartitions.items()] == [(3, 1)]
     assert [*logs.skipped_batches] == [2]
-    appended = [clock.appended for clock in logs.clocks.values()]
+    appended = attributes(logs.clocks.values(), "appended")
     assert appended == [False, False, False, True, False]
     report = api.verify(str(given_up))
     assert [*report.findings, *report.problems] == []
