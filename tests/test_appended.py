@@ -82,7 +82,12 @@ def by_partition(
 
 
 def with_timer(timer: int) -> Callable[[bytes], bytes]:
-    return lambda value: value[: TIMER.start] + struct.pack("<q", timer) + value[TIMER.stop :]
+    """Return an edit of a value that sets its timer."""
+
+    def edit(value: bytes) -> bytes:
+        return value[: TIMER.start] + struct.pack("<q", timer) + value[TIMER.stop :]
+
+    return edit
 
 
 def removed(_value: bytes) -> None:

@@ -100,4 +100,5 @@ def test_byte_strings_are_joined_with_offsets() -> None:
     buffer, offsets, lengths = concatenate([b"ab", b"", b"cde"])
     assert buffer == b"abcde"
     assert (offsets.tolist(), lengths.tolist()) == ([0, 2, 2], [2, 0, 3])
-    assert list(map(len, concatenate([]))) == [0, 0, 0]
+    buffer, offsets, lengths = concatenate([])
+    assert (buffer, offsets.tolist(), lengths.tolist()) == (b"", [], [])

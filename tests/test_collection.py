@@ -71,8 +71,8 @@ def test_no_test_folder_has_ignored_name(request: pytest.FixtureRequest) -> None
     assert {"build", "dist", "venv"} <= set(patterns)
     ignored = re.compile("|".join(map(translate, patterns)))
     folders = (glob(f"{folder}/**/", root_dir=ROOT, recursive=True) for folder in SEARCHED)
-    paths = map(Path, chain.from_iterable(folders))
-    assert [path for path in paths if ignored.match(path.name)] == []
+    paths = chain.from_iterable(folders)
+    assert [path for path in paths if ignored.match(Path(path).name)] == []
 
 
 # --- what a plain run leaves out -------------------------------------------------------------

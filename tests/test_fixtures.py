@@ -127,7 +127,7 @@ def _key_of(row: Mapping[str, Any]) -> str:
 
 def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
     rows = read_json(case / "expected_leftovers.json")
-    return dict(zip(map(str, cell_values(rows, "key")), rows, strict=True))
+    return {str(row["key"]): row for row in rows}
 
 
 LIFETIME_FINDINGS = {

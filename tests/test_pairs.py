@@ -44,13 +44,13 @@ PAIRS = [
 """Fixtures of queries with equal input and clock."""
 
 
-def tables(report: Report) -> dict[str, list[str]]:
+def tables(report: Report) -> dict[str, list[Any]]:
     """Return the rows of each table in a fixed order, without the columns that may differ."""
     result = {}
     for table in report.tables:
         arrow = report.to_arrow(table.name)
         kept = arrow.select(sorted({*arrow.column_names} - LEFT_OUT))
-        result[table.name] = sorted(map(str, kept.to_pylist()))
+        result[table.name] = sorted(kept.to_pylist(), key=str)
     return result
 
 

@@ -86,7 +86,7 @@ def run_of(audits: dict[str, Audited | None], path: str) -> Recalled:
 )
 def test_executor_reports_equal_local_reports(paths: list[Path]) -> None:
     options = api.Options(thresholds={"heap_bytes": 1})
-    result = audited(list(map(str, paths)), Executors(), options)
+    result = audited([str(path) for path in paths], Executors(), options)
     for path in result:
         run = run_of(result, path)
         assert not run.is_kept
@@ -98,7 +98,7 @@ def test_jobs_list_and_audit_at_once_checkpoints(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(many, "AT_ONCE", 3)
     engine = Executors()
     assert None not in audited(FEW, engine).values()
-    assert list(map(len, engine.jobs)) == [3, 3, 1, 1]
+    assert [len(job) for job in engine.jobs] == [3, 3, 1, 1]
     assert attributes(engine.jobs[0], "cost") == [0, 0, 0]
     agg_update = engine.jobs[1][0]
     assert agg_update.files >= 20
@@ -157,7 +157,7 @@ def test_interrupted_job_continues_from_the_cache(
     again = audited(paths, engine, options)
     from_cache = [run_of(again, path).is_kept for path in paths]
     assert from_cache == [True, True, True, True, False, False]
-    assert list(map(len, engine.jobs)) == [2, 0, 2, 0, 2, 2]
+    assert [len(job) for job in engine.jobs] == [2, 0, 2, 0, 2, 2]
     expected = body(api.audit(paths[0]))
     assert body(run_of(again, paths[0]).report) == expected
     assert body(run_of(again, paths[5]).report) == body(api.audit(paths[5]))

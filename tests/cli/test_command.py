@@ -53,7 +53,7 @@ def test_json_ndjson_and_csv_have_equal_rows(case: str, command: str) -> None:
     in_json = list(next(iter(document.rows), {}))
     assert cell_values(ndjson.ndjson, *in_json) == cell_values(document.rows, *in_json)
     assert cell_values(csv.csv, *columns) == [
-        tuple(map(csv_word, row.values())) for row in ndjson.ndjson
+        tuple(csv_word(word) for word in row.values()) for row in ndjson.ndjson
     ]
 
 

@@ -110,7 +110,7 @@ def test_wide_option_shows_every_column() -> None:
 def test_piped_table_has_every_column_and_no_colour() -> None:
     table = run("sizes", LEAK).out
     names = run("sizes", LEAK, "-o", "csv").out.splitlines()[0].split(",")
-    assert set(re.findall(r"\w+", table)).issuperset(map(str.upper, names))
+    assert set(re.findall(r"\w+", table.lower())).issuperset(names)
     assert "\x1b" not in table
     assert run("audit", LEAK, "--color", "always").out.startswith("\x1b[1;31mError")
 

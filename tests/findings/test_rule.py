@@ -34,7 +34,7 @@ def test_every_rule_file_is_named_after_its_rule_id() -> None:
     folders = "|".join(FOLDERS)
     files = re.findall(rf"^(?:{folders})/[^_].*\.py$", "\n".join(FILES), re.M)
     assert len(files) == len(rules())
-    assert {ROOM / file for file in files} == set(map(path_of, rules()))
+    assert {ROOM / file for file in files} == {path_of(rule) for rule in rules()}
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)

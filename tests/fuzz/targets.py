@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -104,7 +103,7 @@ def records(data: bytes) -> None:
 
     def found(size: int) -> list[tuple[int, int, bytes, bytes | None]]:
         blocks = read_records(pieces(body, size), limits=SMALL, **arguments)
-        return list(chain.from_iterable(map(contents, blocks)))
+        return [content for block in blocks for content in contents(block)]
 
     assert outcome(lambda: found(7)) == outcome(lambda: found(1 << 20))
 

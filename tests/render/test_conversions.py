@@ -64,9 +64,8 @@ def test_keys_and_values_have_types_of_export(case: str) -> None:
         exported = pa.Table.from_batches(table.batches, table.schema)
         assert report.num_rows == exported.num_rows
         pairs = cell_values(exported.to_pylist(), "key", "value")
-        assert sorted(map(repr, cell_values(report.to_pylist(), "key", "value"))) == sorted(
-            map(repr, pairs)
-        )
+        shown = cell_values(report.to_pylist(), "key", "value")
+        assert sorted(shown, key=repr) == sorted(pairs, key=repr)
         types = attributes(exported.select(["key", "value"]).schema, "type")
         assert not pairs or attributes(report.select(["key", "value"]).schema, "type") == types
 

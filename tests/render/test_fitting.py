@@ -100,7 +100,7 @@ def test_hostile_cells_are_escaped_at_any_width(width: int | None) -> None:
 def test_column_head_takes_fewest_lines(cell: str, lines: list[str]) -> None:
     table = Table("t", "title", (Column("same_value_puts"),), [{"same_value_puts": cell}])
     _, *head, _ = "".join(drawn_table(table, Display(80))).splitlines()
-    assert list(map(str.strip, head)) == lines
+    assert [line.strip() for line in head] == lines
 
 
 def test_long_value_is_cut_if_columns_are_hidden() -> None:

@@ -42,7 +42,7 @@ def policy_of(page: str) -> dict[str, list[str]]:
 
 def embedded(page: str) -> list[object]:
     result = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
-    return list(map(json.loads, result))
+    return [json.loads(item) for item in result]
 
 
 def test_content_policy_lists_exactly_scripts_and_styles() -> None:
