@@ -10,6 +10,7 @@ import pytest
 from inspector import api
 from inspector.render.report import Report
 from tests.attributes import attributes
+from tests.cases import rocksdb_cases
 from tests.fixture_folder import FIXTURES
 from tests.profiles import sampled
 from tests.reports import cell_values
@@ -57,6 +58,10 @@ def tables(report: Report) -> dict[str, list[Any]]:
 def findings(report: Report) -> list[Any]:
     names = ("kind.id", "operator_id", "store_name", "rows", "bytes", "certainty.value")
     return sorted(attributes(report.findings, *names), key=str)
+
+
+def test_every_provider_pair_is_compared() -> None:
+    assert set(rocksdb_cases(name="rocksdb_*_hdfs")) <= set(dict(PAIRS).values())
 
 
 @pytest.mark.parametrize("command", ["sizes", "sharing", "leftovers", "timeline", "top", "audit"])
