@@ -48,16 +48,17 @@ KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", 
 
 
 def hdfs_cases(release: str = "*") -> list[Path]:
-    """The fixtures of one release of Spark, or of all, that the HDFS-backed provider wrote."""
+    """Return the fixtures that the HDFS-backed provider wrote, of one Spark release or of all."""
     return sorted({*_cases(f"{release}/*")} - {*rocksdb_cases(release)})
 
 
-def rocksdb_cases(release: str = "*") -> list[Path]:
-    """Those that the RocksDB provider wrote, each by the name of its query and what is laid over.
+def rocksdb_cases(release: str = "*", name: str = "rocksdb_*") -> list[Path]:
+    """Return the fixtures of the RocksDB query tests whose names match a pattern.
 
-    ``rocksdb_<query>_hdfs`` is the same query with the same input on the other provider.
+    ``rocksdb_<query>_hdfs`` is the query of ``rocksdb_<query>`` with equal input on the
+    HDFS-backed provider.
     """
-    return _cases(f"{release}/rocksdb_*")
+    return _cases(f"{release}/{name}")
 
 
 def _cases(pattern: str) -> list[Path]:
