@@ -28,6 +28,7 @@ EXAMPLES: Mapping[str, str] = {
     "timeline": f"timeline {_QUERY}",
     "top": f"top {_QUERY} --limit 2",
     "verify": f"verify {_QUERY}",
+    "watch": f"watch {_QUERY} --last 2 --until 12",
 }
 """Analysis -> arguments of ``inspector``. An analysis that writes files, or whose output depends on
 the time of day, has no example."""

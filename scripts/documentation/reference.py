@@ -152,26 +152,26 @@ def _options(
     if shared.flags and analysis.command:
         used = [flag for flag in MOST_USED if flag in shared.flags]
         examples = [_WITH_DEFAULT.get(flag, f"`{flag}`") for flag in used]
-        examples += ["`-o json`"] * (not analysis.files)
+        if not analysis.files:
+            examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
         yield from (f"Also {options}, such as {', '.join(examples)}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
     yield from (
-        f"In Python: [`{_call(analysis)}`](../commands.md#calls). {_return_text(analysis)}",
+        f"In Python: [`{_call(analysis)}`](../commands.md#calls), {_return_text(analysis)}.",
         "",
     )
 
 
 def _return_text(analysis: Analysis) -> str:
-    """Say what the call of an analysis returns."""
+    """Return what the call of an analysis returns, as the end of a sentence."""
+    report = "a [report](../../how-to/notebook.md)"
     if analysis.files:
-        return "It yields tables, whose `batches` are of Arrow."
+        return "tables whose `batches` are of Arrow"
     if analysis.relation:
-        return "It returns a relation of DuckDB."
-    if analysis.follows:
-        return "It yields a report for each batch."
-    return "It returns a [report](../../how-to/notebook.md)."
+        return "a relation of DuckDB"
+    return f"{report} for each batch" if analysis.follows else report
 
 
 def _usage(analysis: Analysis) -> str:
