@@ -19,7 +19,7 @@ from documentation.restarts import (
     restart_tables,
 )
 
-from inspector.cli.exits import exit_of
+from inspector.cli.exits import Exit, exit_of
 from inspector.exceptions import InspectorError
 from inspector.findings.finding import Group, Kind, Severity
 from inspector.findings.metrics import METRICS
@@ -181,9 +181,8 @@ def _error(kind: type[InspectorError]) -> str:
     result = " ".join((inspect.getdoc(kind) or "").split("\n\nAttributes:")[0].split())
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
-    return (
-        f"\n### `{kind.__name__}`, `{kind.slug}`\n\n{result} Base: {bases}; exit code {code.value}."
-    )
+    stated = "" if code is Exit.INCOMPLETE else f"; exit code {code.value}"
+    return f"\n### `{kind.__name__}`, `{kind.slug}`\n\n{result} Base: {bases}{stated}."
 
 
 def ranks(before: str) -> str:

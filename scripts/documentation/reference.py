@@ -126,8 +126,6 @@ def _tables(analysis: Analysis, shared: SharedText) -> Iterator[str]:
         ]
         yield from _table(table, same[:1], shared.columns, described)
         described |= set(map(meaning, table.columns()))
-    for data in analysis.data_tables:
-        yield from _data_table(data)
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -162,6 +160,8 @@ def _options(
         f"In Python: [`{_call(analysis)}`](../commands.md#calls), {_return_text(analysis)}.",
         "",
     )
+    for data in analysis.data_tables:
+        yield from _data_table(data)
 
 
 def _return_text(analysis: Analysis) -> str:
@@ -312,8 +312,13 @@ def _row_text(table: type[Row]) -> str:
 
 
 def column_line(column: Column) -> str:
-    """Return the line of a column in a list of columns; a column without a unit is text."""
-    unit = "" if column.unit is Unit.TEXT else UNITS[column.unit]
+    """Return the line of a column in a list of columns.
+
+    The unit is left out for text and for numbers of things, and if the name ends with it.
+    """
+    is_named = column.unit is Unit.BYTES and column.name.endswith("_bytes")
+    is_plain = column.unit in (Unit.TEXT, Unit.ID)
+    unit = "" if is_named or is_plain else UNITS[column.unit]
     notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
     return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
 
@@ -323,10 +328,11 @@ def _column_name(column: Column) -> str:
 
 
 def _data_table(data: DataTable) -> Iterator[str]:
-    yield from (f"## As a DataFrame: `{data.name}`", "")
-    for paragraph in _paragraphs(data.doc):
-        yield from (paragraph, "")
+    """Yield the call that returns a DataFrame, and what it has."""
     own = [name for name in TableOptions.parameters() if name in data.options]
     more = "".join(f", {name}=..." for name in own)
     call = f"inspector.spark.{data.name}(spark, path, options{more})"
-    yield from (f"[`{call}`](../../how-to/notebook.md)", "")
+    first, *paragraphs = _paragraphs(data.doc)
+    yield from (f"As a DataFrame: [`{call}`](../../how-to/notebook.md). {first}", "")
+    for paragraph in paragraphs:
+        yield from (paragraph, "")

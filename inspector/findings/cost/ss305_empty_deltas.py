@@ -1,8 +1,7 @@
 """SS305: empty deltas.
 
 What it means:
-    Every partition writes a delta in every batch, even if nothing has changed. On an object store
-    that is most of the time and price of a batch.
+    Every partition writes a delta in every batch, even if nothing has changed.
 
 How it is proven:
     The records of each delta are counted. A column family of RocksDB is not judged.
