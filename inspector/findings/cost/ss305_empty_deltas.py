@@ -4,7 +4,7 @@ What it means:
     Every partition writes a delta in every batch, even if nothing has changed.
 
 How it is proven:
-    The records of each delta are counted. A column family of RocksDB is not judged.
+    The records of each delta are counted.
 
 Source:
     HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3).

@@ -5,8 +5,7 @@ What it means:
     Spark's maintenance has made no snapshot for long. If that fails, the query goes on without one.
 
 How it is proven:
-    The deltas above the newest snapshot are counted. With a batch each second a sound query has up
-    to 70.
+    The deltas above the newest snapshot are counted.
 
 Source:
     HDFSBackedStateStoreProvider.doMaintenance, doSnapshot (2.3 to 4.3).
