@@ -171,7 +171,7 @@ class OtherFilesRow(t.Row, table="other_files"):
     partition_id: Annotated[t.PartitionId, t.Rank(5)]
     kind: Annotated[
         t.Text,
-        "`table`, `table_log`, `abandoned` (attempt not committed), `temporary`, "
+        "`table`, `table_log`, `abandoned` (attempt not committed), `temporary` (not finished), "
         "`hadoop_checksum`, `spark_checksum` or `other`.",
         t.Rank(1),
     ]

@@ -36,7 +36,7 @@ FOLDER = "reference/commands"
 _MARK = "<!-- Made by scripts/refresh_docs.py -->"
 # Columns that tables of this number of analyses have, and all quantiles, are described on one page
 # for all of them. The page of a command describes its other columns itself.
-_MANY = 4
+_MANY = 5
 _QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 
 

@@ -22,7 +22,7 @@ UNITS = {
     Unit.SHARE: "share",
     Unit.RATIO: "ratio",
     Unit.DURATION_MS: "ms",
-    Unit.TIME_MS: "epoch ms",
+    Unit.TIME_MS: "time",
     Unit.ID: "number",
     Unit.VALUE: "JSON value",
     Unit.FLAG: "boolean",
@@ -314,10 +314,10 @@ def _row_text(table: type[Row]) -> str:
 def column_line(column: Column) -> str:
     """Return the line of a column in a list of columns.
 
-    The unit is left out for text and for numbers of things, and if the name ends with it.
+    The unit is left out for text, counts and numbers of things, and if the name ends with it.
     """
     is_named = column.unit is Unit.BYTES and column.name.endswith("_bytes")
-    is_plain = column.unit in (Unit.TEXT, Unit.ID)
+    is_plain = column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID)
     unit = "" if is_named or is_plain else UNITS[column.unit]
     notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
     return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
