@@ -44,9 +44,10 @@ def export(
 
     ``inspector export rows PATH -O rows.parquet`` writes one store to a file; several stores, or a
     name that ends with a slash, make a folder with a file for each. Files are complete or not
-    written; --force overwrites. Parquet and Arrow keep all types: key and value are structs. What
-    cannot be read is left out and reported, with exit code 4. On Spark the executors write one
-    folder for each store, at any URL that Spark can write to.
+    written; --force overwrites. The columns are those of ``rows`` and ``changes``, in clear.
+    Parquet and Arrow keep all types: key and value are structs. What cannot be read is left out and
+    reported, with exit code 4. On Spark the executors write one folder for each store, at any URL
+    that Spark can write to.
 
     Args:
         what: ``rows`` or ``changes``.

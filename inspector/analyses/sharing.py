@@ -215,8 +215,8 @@ def sharing(
 ) -> Report:
     """Each version: new, changed, same-value and removed rows, and the rows that versions share.
 
-    Executors keep two versions: shared rows take their heap once. Rows with the same value were
-    written for nothing; write only values that change.
+    An executor keeps two versions (HDFS-backed state), and the objects of shared rows once. Rows
+    with the same value were written for nothing; write only values that change.
     """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))

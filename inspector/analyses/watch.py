@@ -346,7 +346,7 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 
     The state is replayed once at the start; then only files of new batches are read, and the keys
     of all stores are held in memory. Each batch is shown once, when it is committed, also after a
-    restart of the query. Snapshots that only repeat deltas are not read: ``verify`` does that.
+    restart of the query.
 
     Returns:
         A report for each batch, as soon as it was committed; waiting is part of the iteration.
