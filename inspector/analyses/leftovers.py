@@ -222,6 +222,9 @@ def leftovers(
 ) -> Report:
     """Expired keys that were never removed, each with the batch that proves it.
 
+    ``inspector explain leftover-classes`` describes the classes, and what to do. Keys are in clear,
+    unless --redact hides them. Without --fail-on they do not change the exit code.
+
     Raises:
         CheckpointError: no store has such keys as ``explain`` names.
     """

@@ -33,7 +33,7 @@ EXAMPLES: Mapping[str, str] = {
 """Analysis -> arguments of ``inspector``. An analysis that writes files, or whose output depends on
 the time of day, has no example."""
 
-LINES = {"audit": 18, "files": 12, "memory": 11, "rows": 12}
+LINES = {"audit": 13, "files": 12, "memory": 8, "rows": 12}
 """Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
 
 DEFAULT_LINES = 7
