@@ -43,8 +43,8 @@ def changes(
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key.
 
-    If a delta is missing or damaged, the records after it are left out in its partition:
-    ``complete`` is false, and ``problems`` names the file. In a call the options below are
+    If a delta is missing or damaged, the records of its partition up to the next snapshot are left
+    out: ``complete`` is false, and ``problems`` names the file. In a call the options below are
     keywords, such as ``from_batch=3``; shared options are fields of ``Options``.
     """
     run = Run.start(path, options)

@@ -94,7 +94,7 @@ def trend(
 
     PATH is what ``audit --history`` writes to: a folder, or a table of a catalog. Growth needs two
     audits of a store. Audits of a part of a checkpoint, or of a batch chosen with --batch, are left
-    out. It judges nothing, and exits with 0; -O trend.html writes a page.
+    out. It exits with 0; -O trend.html writes a page.
 
     Raises:
         CheckpointError: there is no history at the path.
