@@ -117,7 +117,10 @@ class RowError(DecodeError, slug="bad-row"):
 
 
 class LimitError(DecodeError, slug="over-limit"):
-    """A size is above what this package agrees to read. Most likely its bytes are damaged."""
+    """A size is above what this package agrees to read. Most likely its bytes are damaged.
+
+    `INSPECTOR_LIMITS` raises a limit.
+    """
 
 
 class NoSchemaError(DecodeError, slug="no-schema"):

@@ -82,7 +82,7 @@ def test_restart_records_are_current() -> None:
     ("file", "names"),
     [
         ("README.md", ["audit"]),
-        ("inspector/docs/tutorial.md", ["audit", "explain-key", "history"]),
+        ("inspector/docs/tutorial.md", ["audit", "explain-key"]),
         ("inspector/docs/reference/findings.md", ["findings", "thresholds"]),
         ("inspector/docs/reference/commands.md", ["commands", "shared-options"]),
         ("inspector/docs/reference/errors.md", ["errors"]),

@@ -164,8 +164,9 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Check checkpoints against every rule, with one verdict for each.
 
-    PATH is only read. `inspector explain findings` lists the rules. To compare with an earlier
-    batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
+    PATH is only read. The exit code is 1 from a warning on (--fail-on), and 4 if something cannot
+    be read. `inspector explain findings` lists the rules. To compare with an earlier batch, use
+    ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
 
     Several checkpoints give a table with one row each, the most urgent first (unreadable, error,
     warning, info, ok). A checkpoint that cannot be read does not stop the others. The greatest exit

@@ -41,7 +41,12 @@ def changes(
     ] = 0,
     raw: Annotated[bool, RAW] = False,
 ) -> Report:
-    """Every record of every delta that can be replayed, with what it did to its key."""
+    """Every record of every delta that can be replayed, with what it did to its key.
+
+    If a delta is missing or damaged, the records of its partition up to the next snapshot are left
+    out: ``complete`` is false, and ``problems`` names the file. In a call the options below are
+    keywords, such as ``from_batch=3``; shared options are fields of ``Options``.
+    """
     run = Run.start(path, options)
     notes: list[str] = []
     batches = change_batches(run, selected_tasks(run), first_version=from_batch + 1)

@@ -102,8 +102,10 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Rows added, removed and changed between two versions.
 
-    By default compares the newest committed version with the one before it. With two checkpoints,
-    compares the newest committed version of PATH, the old one, with that of PATH2, the new one.
+    By default compares the newest committed version with the one before it; --from-batch alone goes
+    to the newest, --to-batch alone from the one before. With two checkpoints, compares the newest
+    committed version of PATH, the old one, with that of PATH2, the new one. The exit code is 0 also
+    if rows differ.
     """
     options = options or Options()
     ends = (from_batch, to_batch, from_version, to_version)

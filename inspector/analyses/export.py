@@ -42,8 +42,10 @@ def export(
 ) -> list[stores.StoreTable]:
     """The rows of a version, or every change, as Parquet, Arrow, CSV or NDJSON.
 
-    Parquet and Arrow keep all types: key and value are structs. Each store gets its own file in
-    the folder -O, complete or not at all; --force overwrites. What cannot be read is left out and
+    ``inspector export rows PATH -O rows.parquet`` writes one store to a file; several stores, or a
+    name that ends with a slash, make a folder with a file for each. Files are complete or not
+    written; --force overwrites. The columns are those of ``rows`` and ``changes``, in clear.
+    Parquet and Arrow keep all types: key and value are structs. What cannot be read is left out and
     reported, with exit code 4. On Spark the executors write one folder for each store, at any URL
     that Spark can write to.
 

@@ -171,7 +171,7 @@ class OtherFilesRow(t.Row, table="other_files"):
     partition_id: Annotated[t.PartitionId, t.Rank(5)]
     kind: Annotated[
         t.Text,
-        "`table`, `table_log`, `abandoned` (attempt not committed), `temporary`, "
+        "`table`, `table_log`, `abandoned` (attempt not committed), `temporary` (not finished), "
         "`hadoop_checksum`, `spark_checksum` or `other`.",
         t.Rank(1),
     ]
@@ -225,7 +225,11 @@ FILES = driver_table(
     many=True,
 )
 def files(path: str | Opened, options: Options | None = None) -> Report:
-    """Inventory of files: chains of deltas and snapshots, replay depth, and all other files."""
+    """Inventory of files: chains of deltas and snapshots, replay depth, and all other files.
+
+    It reads names and sizes, and of RocksDB's snapshots which tables they share; ``verify`` reads
+    all. ``inspector sql PATH 'from files'`` lists each file.
+    """
     run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:
         return files_report(run.subject(), {})

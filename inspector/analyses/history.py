@@ -89,8 +89,8 @@ def history(
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.
 
-    Goes from the oldest version that can be restored up to --batch. With a limit, shows the newest
-    changes.
+    It needs --key or --where. Goes from the oldest version that can be restored up to --batch. With
+    a limit, shows the newest changes.
 
     Raises:
         CheckpointError: no key is given, or it fits no store.

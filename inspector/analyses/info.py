@@ -124,7 +124,11 @@ class ConfRow(t.Row, table="confs"):
 
 @analysis(uses=(STATE,), tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow), many=True)
 def info(path: str | Opened, options: Options | None = None) -> Report:
-    """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
+    """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration.
+
+    It reads names, logs and schemas, and no rows. The summary has the batches and ``restart``:
+    whether and from where the query restarts, by the names of its files. ``verify`` reads them.
+    """
     run = Opened.start(path, options, whole_logs=False)
     is_newest = run.version == run.checkpoint.newest_version
     problems = snapshot_problems(run.checkpoint) if is_newest else ()

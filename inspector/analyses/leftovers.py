@@ -171,8 +171,7 @@ LEFTOVERS_DATA = fact_table(
     """Every expired key that is still there, with its proof.
 
     ``key`` is a struct as in ``rows``, where all stores that can have leftovers have keys of one
-    type and keys are not redacted; else text, the key as JSON or its hash. An operator or a store
-    may be chosen by the options.
+    type and keys are not redacted; else text, the key as JSON or its hash.
 
     Where one partition alone cannot be sure (timers of group state, times of joins) all are read
     once when this is called, and once more for the rows.
@@ -222,6 +221,9 @@ def leftovers(
     limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """Expired keys that were never removed, each with the batch that proves it.
+
+    ``inspector explain leftover-classes`` describes the classes, and what to do. Keys are in clear,
+    unless --redact hides them. Without --fail-on they do not change the exit code.
 
     Raises:
         CheckpointError: no store has such keys as ``explain`` names.

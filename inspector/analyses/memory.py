@@ -597,7 +597,8 @@ def memory(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """State size from files to heap, how many executors hold it, and what would reduce it.
 
-    For state in RocksDB: the sizes from files to rows, and the memory used outside the heap.
+    ``shapes`` has common executors, or that of --heap and --cores. For state in RocksDB: the sizes
+    from files to rows, and the memory used outside the heap.
     """
     run = Run.start(path, options)
     confs = RocksDbMemory.of(rocksdb_confs)

@@ -115,9 +115,8 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     release (``--to-spark``), mode (``--mode``) or conf (``--conf``) does to this checkpoint. Each
     line is one thing that a restart depends on, and the worst is the verdict. Refused and silent
     (wrong results) are errors and exit with 1. Unknown and option are warnings (unknown logic of
-    the query is information), ignored and ok are information. Changes that leave no trace in a
-    checkpoint, such as another filter, are found only with ``--before``: without it the verdict on
-    a stateful query is ``unknown`` at best.
+    the query is information), ignored and ok are information. Without ``--before`` the
+    verdict on a stateful query is ``unknown`` at best.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.

@@ -67,6 +67,10 @@ def rows(
 ) -> Report:
     """The live rows of a version, decoded by the state schema.
 
+    A table shows 100 rows, unless --limit is given; keys are in no order. --store left shows the
+    rows of one side of a join. Keys and values are in clear, unless --redact hides them, and null
+    if their store has no schema (Spark 3.0 and older): give --key-schema and --value-schema.
+
     Returns:
         A report whose rows are read while it is written; its problems are complete when they have
         been read to the end.

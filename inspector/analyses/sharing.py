@@ -213,7 +213,11 @@ def sharing(
         str, Option("What each row of the table stands for.", choices=tuple(PLACES))
     ] = "store",
 ) -> Report:
-    """Each version: new, changed, same-value and removed rows, and the rows that versions share."""
+    """Each version: new, changed, same-value and removed rows, and the rows that versions share.
+
+    An executor keeps two versions (HDFS-backed state), and the objects of shared rows once. Rows
+    with the same value were written for nothing; write only values that change.
+    """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))
     return sharing_report(run.judge(facts), by)

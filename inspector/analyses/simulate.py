@@ -182,7 +182,9 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 ) -> Report:
     """Simulate another watermark delay, timeout or TTL: rows, bytes and heap, now and at peak.
 
-    Replays every version that can be read, and drops each row when the changed rule would.
+    Replays every version that can be read, and drops each row when the changed rule would. Give one
+    change, that of the first four options below. ``inspector explain limits`` has what
+    stays unknown, such as joins without --join-retention.
     """
     scenarios_given = watermark_delay, timeout, ttl, dedup_within, old_delay
     texts = dict(zip((*_CHANGES, "old_delay"), scenarios_given, strict=True))

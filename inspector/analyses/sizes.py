@@ -274,7 +274,10 @@ def sizes(
         str, Option("What each row of the table stands for.", choices=(*PLACES, FIELD))
     ] = "store",
 ) -> Report:
-    """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field."""
+    """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field.
+
+    The bytes are those of UnsafeRows; ``memory`` compares them with files and heap.
+    """
     run = Run.start(path, options)
     if by == FIELD:
         field_facts = run.facts_of(lambda: selected_tasks(run), partial(run.map, run_fields))

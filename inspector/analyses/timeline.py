@@ -408,7 +408,11 @@ def timeline(
         Option("Show only the last N batches. Growth is computed from all of them.", minimum=1),
     ] = None,
 ) -> Report:
-    """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when."""
+    """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when.
+
+    --batch is the last batch shown. Growth is null if too few batches can be read. If the clock of
+    timers is unknown, ``expiring`` lists them by either; --timeout-kind sets it.
+    """
     run = Run.start(path, options)
     return timeline_report(run.judge(run.facts(FACTS)), capacity, last)
 

@@ -134,7 +134,10 @@ def top(
     ] = KEYS_BY_RANK.top,
     by: Annotated[TopBy | None, o.Option("Show only this ranking.  [default: all]")] = None,
 ) -> Report:
-    """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
+    """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.
+
+    Each ranking has 5 keys, unless --limit is set; one whose keys are all equal is left out.
+    """
     run = Run.start(path, options)
     return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)
 

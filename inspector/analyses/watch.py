@@ -340,13 +340,13 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 ) -> Iterator[Report]:
     """Follow a running query: a line for each batch, and findings as they appear and go.
 
-    The state is replayed once at the start; from then on only the files of new batches are read,
-    and the keys of all stores are held in memory. Each batch is shown once, when it is committed,
-    also after a restart of the query. Snapshots that only repeat what the deltas say are not
-    read: ``verify`` does that.
+    A new finding has a line with +, one that is gone a line with -; neither ends the watch. It ends
+    after --until or --for (exit code 0), when the checkpoint is gone (3), or on Ctrl-C (130). With
+    --wait it can be started before the query.
 
-    Ends after --until or --for, when the checkpoint is gone, or on Ctrl-C. With --wait it can
-    be started before the query.
+    The state is replayed once at the start; then only files of new batches are read, and the keys
+    of all stores are held in memory. Each batch is shown once, when it is committed, also after a
+    restart of the query.
 
     Returns:
         A report for each batch, as soon as it was committed; waiting is part of the iteration.

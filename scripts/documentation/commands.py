@@ -60,11 +60,13 @@ def _command(name: str) -> click.Command:
 def _plain_page(name: str) -> str:
     """Return the page of a command that is no analysis."""
     command = _command(name)
-    own = options_by_section(command.params)[Section.OWN]
+    sections = options_by_section(command.params)
+    own = sections.pop(Section.OWN)
+    flags = ", ".join(f"`{long_flag(item)}`" for options in sections.values() for item in options)
     first, *further = (command.help or "").strip().split("\n\n")
     usage = f"```text\ninspector {name} [OPTIONS] PATH...\n```"
     lines = "\n".join(_help_line(row, "") for row in _help_rows(own))
-    shared = "It also has [shared options](../commands.md#shared-options)."
+    shared = f"It also has these [shared options](../commands.md#shared-options): {flags}."
     parts = (f"# {name}\n{_MARK}", first, *further, "## Options", usage, lines, shared)
     return "\n\n".join(parts) + "\n"
 

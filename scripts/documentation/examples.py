@@ -28,11 +28,12 @@ EXAMPLES: Mapping[str, str] = {
     "timeline": f"timeline {_QUERY}",
     "top": f"top {_QUERY} --limit 2",
     "verify": f"verify {_QUERY}",
+    "watch": f"watch {_QUERY} --last 2 --until 12",
 }
 """Analysis -> arguments of ``inspector``. An analysis that writes files, or whose output depends on
 the time of day, has no example."""
 
-LINES = {"audit": 18, "files": 12, "memory": 22, "rows": 12}
+LINES = {"audit": 13, "files": 12, "memory": 8, "rows": 12}
 """Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
 
 DEFAULT_LINES = 7

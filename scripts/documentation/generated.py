@@ -19,7 +19,7 @@ from documentation.restarts import (
     restart_tables,
 )
 
-from inspector.cli.exits import exit_of
+from inspector.cli.exits import Exit, exit_of
 from inspector.exceptions import InspectorError
 from inspector.findings.finding import Group, Kind, Severity
 from inspector.findings.metrics import METRICS
@@ -78,16 +78,17 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     siblings = [threshold for threshold in rule.thresholds() if threshold.name in shared]
     lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
     if siblings:
-        lines.append(
-            f"- Shared: {', '.join(f'`{t.name}` ({_default_text(t)})' for t in siblings)}."
-        )
+        lines.append(f"- Shared: {', '.join(f'`{t.name}`' for t in siblings)}.")
     return "\n".join(lines)
 
 
 def thresholds() -> str:
-    """Return the meaning of the thresholds that several rules have."""
+    """Return the default and the meaning of each threshold that several rules have."""
     shared = _shared_thresholds()
-    return "\n".join(f"- `{name}`: {shared[name].meaning}" for name in sorted(shared))
+    return "\n".join(
+        f"- `{name}` ({_default_text(shared[name])}): {shared[name].meaning}"
+        for name in sorted(shared)
+    )
 
 
 def _shared_thresholds() -> dict[str, Threshold[Any]]:
@@ -180,9 +181,8 @@ def _error(kind: type[InspectorError]) -> str:
     result = " ".join((inspect.getdoc(kind) or "").split("\n\nAttributes:")[0].split())
     bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
     code = exit_of(kind())
-    return (
-        f"\n### `{kind.__name__}`, `{kind.slug}`\n\n{result} Base: {bases}; exit code {code.value}."
-    )
+    stated = "" if code is Exit.INCOMPLETE else f"; exit code {code.value}"
+    return f"\n### `{kind.__name__}`, `{kind.slug}`\n\n{result} Base: {bases}{stated}."
 
 
 def ranks(before: str) -> str:
@@ -228,7 +228,7 @@ def layers() -> str:
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
     return "\n".join(
-        f"- `{metric.name}` ({metric.quantity.value}, in Prometheus `{NAMES[metric.name][0]}`): "
+        f"- `{metric.name}` ({metric.quantity.value}; `{NAMES[metric.name][0]}`): "
         f"{metric.doc}{'' if metric.exact else ' An estimate.'}"
         for metric in METRICS
     )

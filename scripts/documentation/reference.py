@@ -22,7 +22,7 @@ UNITS = {
     Unit.SHARE: "share",
     Unit.RATIO: "ratio",
     Unit.DURATION_MS: "ms",
-    Unit.TIME_MS: "epoch ms",
+    Unit.TIME_MS: "time",
     Unit.ID: "number",
     Unit.VALUE: "JSON value",
     Unit.FLAG: "boolean",
@@ -126,8 +126,6 @@ def _tables(analysis: Analysis, shared: SharedText) -> Iterator[str]:
         ]
         yield from _table(table, same[:1], shared.columns, described)
         described |= set(map(meaning, table.columns()))
-    for data in analysis.data_tables:
-        yield from _data_table(data)
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -152,26 +150,28 @@ def _options(
     if shared.flags and analysis.command:
         used = [flag for flag in MOST_USED if flag in shared.flags]
         examples = [_WITH_DEFAULT.get(flag, f"`{flag}`") for flag in used]
-        examples += ["`-o json`"] * (not analysis.files)
+        if not analysis.files:
+            examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
         yield from (f"Also {options}, such as {', '.join(examples)}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
     yield from (
-        f"In Python: [`{_call(analysis)}`](../commands.md#calls). {_return_text(analysis)}",
+        f"In Python: [`{_call(analysis)}`](../commands.md#calls), {_return_text(analysis)}.",
         "",
     )
+    for data in analysis.data_tables:
+        yield from _data_table(data)
 
 
 def _return_text(analysis: Analysis) -> str:
-    """Say what the call of an analysis returns."""
+    """Return what the call of an analysis returns, as the end of a sentence."""
+    report = "a [report](../../how-to/notebook.md)"
     if analysis.files:
-        return "It yields tables, whose `batches` are of Arrow."
+        return "tables whose `batches` are of Arrow"
     if analysis.relation:
-        return "It returns a relation of DuckDB."
-    if analysis.follows:
-        return "It yields a report for each batch."
-    return "It returns a [report](../../how-to/notebook.md)."
+        return "a relation of DuckDB"
+    return f"{report} for each batch" if analysis.follows else report
 
 
 def _usage(analysis: Analysis) -> str:
@@ -312,8 +312,13 @@ def _row_text(table: type[Row]) -> str:
 
 
 def column_line(column: Column) -> str:
-    """Return the line of a column in a list of columns; a column without a unit is text."""
-    unit = "" if column.unit is Unit.TEXT else UNITS[column.unit]
+    """Return the line of a column in a list of columns.
+
+    The unit is left out for text, counts and numbers of things, and if the name ends with it.
+    """
+    is_named = column.unit is Unit.BYTES and column.name.endswith("_bytes")
+    is_plain = column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID)
+    unit = "" if is_named or is_plain else UNITS[column.unit]
     notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
     return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
 
@@ -323,10 +328,11 @@ def _column_name(column: Column) -> str:
 
 
 def _data_table(data: DataTable) -> Iterator[str]:
-    yield from (f"## As a DataFrame: `{data.name}`", "")
-    for paragraph in _paragraphs(data.doc):
-        yield from (paragraph, "")
+    """Yield the call that returns a DataFrame, and what it has."""
     own = [name for name in TableOptions.parameters() if name in data.options]
     more = "".join(f", {name}=..." for name in own)
     call = f"inspector.spark.{data.name}(spark, path, options{more})"
-    yield from (f"[`{call}`](../../how-to/notebook.md)", "")
+    first, *paragraphs = _paragraphs(data.doc)
+    yield from (f"As a DataFrame: [`{call}`](../../how-to/notebook.md). {first}", "")
+    for paragraph in paragraphs:
+        yield from (paragraph, "")

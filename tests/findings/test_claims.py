@@ -70,10 +70,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "A restart has to replay up to": READ,
         "read the newest snapshot and then every delta after it": READ,
         "Spark's maintenance has made no snapshot": MAINTAINS,
-        "It makes one only of a version that is in the executor's memory": (
-            f"{SPARK}::test_a_snapshot_is_made_of_a_version_in_memory_alone"
-        ),
-        "if that fails, the query goes on without one": FAILS,
+        "If that fails, the query goes on without one": FAILS,
         "maintenance errors in the executors' logs": FAILS,
     },
     "SS104": {
@@ -124,8 +121,6 @@ CLAIMS: dict[str, dict[str, str]] = {
         "with a name that Spark never gives": FOREIGN,
         "Spark ignores it": FOREIGN,
     },
-    # Of this tool's own reading, and of what it does not know of Spark's.
-    "SS116": {"nor whether Spark, which has credentials of its own": NO_CLAIM},
     "SS118": {
         "no release of Spark writes": "test_workloads.py::test_workloads_have_no_wrong_judgements",
         "Spark loads them as they are": LOADS_AS_IT_IS,
@@ -172,7 +167,6 @@ CLAIMS: dict[str, dict[str, str]] = {
     },
     "SS208": {
         "Spark fails when it reads a row that is not there": JOIN_NULLS,
-        "A join with a time range reads all rows in every batch": JOIN_NULLS,
         "It is an error if the next batch fails": JOIN_NULLS,
         "The next batch fails, as it reads all rows": JOIN_NULLS,
         "skipNullsForStreamStreamJoins.enabled to true": JOIN_NULLS,

@@ -152,7 +152,9 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
 
     rows: Annotated[t.Rows, t.Rank(1)]
     row_bytes: Annotated[t.RowBytes, t.Rank(2)]
-    evicted: Annotated[t.Count, "Rows that were evicted.", t.Rank(3)]
+    evicted: Annotated[
+        t.Count, "Rows that were left out, or whose timers were set to the past.", t.Rank(3)
+    ]
     files: Annotated[
         t.Count | None,
         "Files of the store, checksum files included. Of stores that share their files the first "
@@ -247,10 +249,11 @@ def copy(  # noqa: PLR0913 - the options of one command
 ) -> Report:
     """Copy a checkpoint: whole, compacted, as of an earlier batch, or without leftovers.
 
-    PATH is only read. DEST must not exist, or be empty. The copy holds what a restart needs of the
-    newest committed batch, or of --batch, and is read back and compared before it gets its name.
-    With --batch add --sink-has-no-batch-ids; the query runs the next batch again. With --evict its
-    state is that of the same batch without these rows, or with timers that have run out; of
+    PATH is only read; stop the query first. DEST must not exist, or be empty. The copy holds what a
+    restart needs of the newest committed batch, or of --batch, and is read back and compared before
+    it gets its name. The report ends with the next steps. With --batch add --sink-has-no-batch-ids;
+    the query runs the next batch again. With --evict rows are left out, or keep their place with
+    timers in the past (--by); ``inspector explain leftover-classes`` has the classes. Of
     transformWithState all state of a key that --key names is left out. With --partitions,
     --provider or --state-format each store of a partition is one new file. No batch is added, so
     that every sink sees the batch ids that it would have seen.

@@ -1,7 +1,7 @@
 """SS302: partition skew.
 
 What it means:
-    One partition has far more rows than the others. Its task has the most to read and hold.
+    One partition has far more rows than the others.
 
 How it is proven:
     The rows of every partition are counted. If one key has most, SS307 is reported.

@@ -5,8 +5,7 @@ What it means:
     a new object in the executors.
 
 How it is proven:
-    Each put is compared with the value that the key had, by size and 64-bit hash. Stores that Spark
-    keeps as an index are left out.
+    Each put is compared with the value that the key had, by size and 64-bit hash.
 
 Source:
     HDFSBackedStateStoreProvider.put (2.3 to 4.3).

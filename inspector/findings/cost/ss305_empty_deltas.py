@@ -1,11 +1,10 @@
 """SS305: empty deltas.
 
 What it means:
-    Every partition writes a delta in every batch, even if nothing has changed. On an object store
-    that is most of the time and price of a batch.
+    Every partition writes a delta in every batch, even if nothing has changed.
 
 How it is proven:
-    The records of each delta are counted. A column family of RocksDB is not judged.
+    The records of each delta are counted.
 
 Source:
     HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3).

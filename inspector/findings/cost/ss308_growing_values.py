@@ -2,7 +2,7 @@
 
 What it means:
     The values of a store become larger with the updates, and that is most of its growth: a list, a
-    set or a text takes in something of every event. Each update writes the value whole.
+    set or a text takes in something of every event.
 
 How it is proven:
     The mean size is measured in each version. That it continues to grow is inferred.

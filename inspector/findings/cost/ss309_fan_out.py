@@ -6,8 +6,7 @@ What it means:
 
 How it is proven:
     The length of a window is read from its key, and the slide from the ends of live windows. That
-    every event is in all windows is inferred. Records are counted by the offsets of Kafka or
-    rate-micro-batch.
+    every event is in all windows is inferred.
 
 Source:
     TimeWindowResolution (2.3 to 4.3): an event is expanded to windowDuration / slideDuration rows.

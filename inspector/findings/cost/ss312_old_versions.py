@@ -5,8 +5,7 @@ What it means:
     listings; a restart reads the newest version alone.
 
 How it is proven:
-    The versions of each store are counted, and the bytes of those more than 100 versions old. With
-    a batch each second a query has up to 170.
+    The versions of each store are counted, and the bytes of those more than 100 versions old.
 
 Source:
     HDFSBackedStateStoreProvider.cleanup, RocksDBFileManager.deleteOldVersions (2.3 to 4.3).

@@ -2,12 +2,10 @@
 
 What it means:
     A restart has to read the newest snapshot and then every delta after it, and there are many:
-    Spark's maintenance has made no snapshot for long. It makes one only of a version that is in the
-    executor's memory, and if that fails, the query goes on without one.
+    Spark's maintenance has made no snapshot for long. If that fails, the query goes on without one.
 
 How it is proven:
-    The deltas above the newest snapshot are counted. With a batch each second a sound query has up
-    to 70.
+    The deltas above the newest snapshot are counted.
 
 Source:
     HDFSBackedStateStoreProvider.doMaintenance, doSnapshot (2.3 to 4.3).

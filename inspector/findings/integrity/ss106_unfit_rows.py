@@ -10,8 +10,7 @@ How it is proven:
     fixed width, which Spark accepts.
 
 Source:
-    UnsafeRowUtils.validateStructuralIntegrity (3.1 to 4.3). Null intervals, nanosecond timestamps
-    and wide decimals that keep an offset are not reported: Spark writes those itself.
+    UnsafeRowUtils.validateStructuralIntegrity (3.1 to 4.3).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 What it means:
     The offset log and, from Spark 4.0 on, the metadata of an operator record its number of
-    partitions, and the folders are others, or the state of an operator is missing. Operators that
-    run in one partition (`limit`, an aggregation without keys) have partition 0 alone.
+    partitions, and the folders are others, or the state of an operator is missing.
 
 How it is proven:
     The folders are compared with the recorded number. The numbers of the operators must follow one

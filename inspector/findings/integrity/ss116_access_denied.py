@@ -2,8 +2,7 @@
 
 What it means:
     The storage refused files or folders: there is no permission to read them, or the credentials
-    are wrong or have expired. Whether the files are sound is not known, nor whether Spark, which
-    has credentials of its own, can read them.
+    are wrong or have expired. Whether the files are sound is not known.
 
 How it is proven:
     The storage itself refused a request; the table of problems has its answer.

@@ -10,8 +10,7 @@ How it is proven:
     and unique id.
 
 Source:
-    RocksDB.load, RocksDBFileManager.loadCheckpointFromDfs (3.2 to 4.3); in RocksDB
-    GetCurrentManifestPath, VersionEditHandler, GetSstInternalUniqueId.
+    RocksDB.load, RocksDBFileManager.loadCheckpointFromDfs (3.2 to 4.3).
 """
 
 from __future__ import annotations

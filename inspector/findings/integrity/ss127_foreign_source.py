@@ -11,8 +11,7 @@ How it is proven:
     in no file, so the restart is unknown.
 
 Source:
-    FileStreamSource.getBatch, PartitioningAwareFileIndex.basePaths (2.3 to 4.3); restarts with
-    Spark 4.3.0.
+    FileStreamSource.getBatch, PartitioningAwareFileIndex.basePaths (2.3 to 4.3).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 What it means:
     A side of a join removed no row that the watermark had passed. If neither side does, it is a
-    warning (inference `join-bound`). Of one side the range may be longer than the history: on
-    random workloads this was right 134 of 369 times (inference `join-side`), so it is information.
+    warning (inference `join-bound`). Of one side the range may be longer than the history, so it is
+    information (inference `join-side`).
 
 How it is proven:
     Removals are counted, and the times of the rows compared with the watermark.

@@ -3,9 +3,8 @@
 What it means:
     A join keeps the number of rows of each key in one store and the rows in another, and they
     disagree. Spark fails when it reads a row that is not there
-    (`STREAM_STREAM_JOIN_INCONSISTENT_STATE.NULL_VALUE` in 4.3). A join with a time range reads all
-    rows in every batch, any other those of keys that arrive or expire. It is an error if the next
-    batch fails.
+    (`STREAM_STREAM_JOIN_INCONSISTENT_STATE.NULL_VALUE` in 4.3). It is an error if the next batch
+    fails.
 
 How it is proven:
     For every key the counter is compared with the rows.

@@ -2,8 +2,8 @@
 
 What it means:
     A field of the join key equals the event time of every row, and a watermark on it would have
-    removed some. So it is a copy (a cast, a computed column) that carries no watermark. On random
-    workloads this was right 26 of 34 times (inference `join-copy`), so it is information.
+    removed some. So it is a copy (a cast, a computed column) that carries no watermark. It is
+    information only (inference `join-copy`).
 
 How it is proven:
     Each field of the join key is compared with the event time of the same row.

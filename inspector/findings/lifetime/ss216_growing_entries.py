@@ -2,7 +2,7 @@
 
 What it means:
     Keys have many entries in a list or map state, entries were added in the history, and none was
-    removed. Each read of a list, or scan of a map, reads all.
+    removed.
 
 How it is proven:
     The entries of each grouping key are counted. That they continue to grow is inferred.

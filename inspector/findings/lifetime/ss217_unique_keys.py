@@ -2,8 +2,7 @@
 
 What it means:
     An aggregation or a group state brings the events of a key together, and nearly every put was of
-    a new key: an id of the event, or its exact time, is part of it. If rows expire, it is reported
-    where no key was met again before.
+    a new key: an id of the event, or its exact time, is part of it.
 
 How it is proven:
     During the replay each put is of a key that is there or not. That the key is unique to each
