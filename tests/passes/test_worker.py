@@ -35,6 +35,7 @@ from tests.cases import (
     run_rows,
     small_checkpoint,
 )
+from tests.cli.support import tree
 from tests.passes.support import rows_in, rows_of_store, specs_of, tasks_batch
 from tests.profiles import sampled
 
@@ -246,8 +247,8 @@ def facts_without_sizes(facts: list[Seen]) -> Counter[str]:
 def test_worker_writes_nothing_below_checkpoint(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     change(root, VICTIM, lambda data: data[:30])
-    before = cases.tree(root)
+    before = tree(root)
     assert observed_in(root, fit=True)
     assert run(specs_of(root), run_rows)
     assert run(specs_of(root), run_fields)
-    assert cases.tree(root) == before
+    assert tree(root) == before
