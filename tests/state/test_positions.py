@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,9 +34,9 @@ def test_records_are_found_at_positions_with_gaps(
     parts = [positions_of(file, records[files == file]) for file in range(3)]
     positions = Positions(np.concatenate(parts))
     rows, indexes = positions.find(number, sought)
-    expected = sorted(held & {(number, ordinal) for ordinal in ordinals})
+    expected = sorted(held & set(product([number], ordinals)))
     assert [pairs[i] for i in indexes] == expected
-    assert [(number, ordinal) for ordinal in sought[rows].tolist()] == expected
+    assert list(product([number], sought[rows].tolist())) == expected
     assert positions.has_any_in(number) == (number in files)
 
 

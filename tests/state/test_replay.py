@@ -42,7 +42,7 @@ def histories(values: tuple[bytes, ...]) -> st.SearchStrategy[list[Step]]:
 
 
 def steps(*versions: list[Record]) -> list[Step]:
-    return [Step(records) for records in versions]
+    return list(map(Step, versions))
 
 
 def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
