@@ -47,17 +47,20 @@ KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", 
 
 
 def hdfs_cases(release: str = "*") -> list[Path]:
-    """Return the fixtures that the HDFS-backed provider wrote, of one Spark release or of all."""
-    return sorted({*FIXTURES.glob(f"{release}/*")} - {*rocksdb_cases(release)})
+    """The fixtures of one release of Spark, or of all, that the HDFS-backed provider wrote."""
+    return [case for case in _cases(release) if not case.name.startswith("rocksdb_")]
 
 
-def rocksdb_cases(release: str = "*", name: str = "rocksdb_*") -> list[Path]:
-    """Return the fixtures of the RocksDB query tests whose names match a pattern.
+def rocksdb_cases(release: str = "*") -> list[Path]:
+    """Those that the RocksDB provider wrote, each by the name of its query and what is laid over.
 
-    ``rocksdb_<query>_hdfs`` is the query of ``rocksdb_<query>`` with equal input on the
-    HDFS-backed provider.
+    ``rocksdb_<query>_hdfs`` is the same query with the same input on the other provider.
     """
-    return sorted(FIXTURES.glob(f"{release}/{name}"))
+    return [case for case in _cases(release) if case.name.startswith("rocksdb_")]
+
+
+def _cases(release: str) -> list[Path]:
+    return sorted(path for path in FIXTURES.glob(f"{release}/*") if path.is_dir())
 
 
 @contextmanager
