@@ -52,13 +52,13 @@ def hdfs_cases(release: str = "*") -> list[Path]:
     return sorted({*_cases(f"{release}/*")} - {*rocksdb_cases(release)})
 
 
-def rocksdb_cases(release: str = "*", name: str = "rocksdb_*") -> list[Path]:
-    """Return the fixtures of the RocksDB query tests whose names match a pattern.
+def rocksdb_cases(release: str = "*") -> list[Path]:
+    """Return the fixtures of the RocksDB query tests, of one Spark release or of all.
 
     ``rocksdb_<query>_hdfs`` is the query of ``rocksdb_<query>`` with equal input on the
     HDFS-backed provider.
     """
-    return _cases(f"{release}/{name}")
+    return _cases(f"{release}/rocksdb_*")
 
 
 def _cases(pattern: str) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -15,16 +14,6 @@ from tests.attributes import attributes
 
 Rows = Iterable[Mapping[str, Any]]
 BlockT = TypeVar("BlockT")
-
-
-def json_lines(text: str) -> list[dict[str, Any]]:
-    """Return the JSON documents of a text that has one of them in each line."""
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def primary_rows(report: Report) -> list[dict[str, Any]]:
-    """Return the rows of the primary table of a report as dicts."""
-    return [dict(row) for row in report.primary.rows]
 
 
 def rows_of_table(report: Report, name: str) -> list[Any]:
@@ -84,3 +73,8 @@ def findings_with_id(report: Report, kind_id: str) -> list[Finding]:
 def slugs(problems: Iterable[Problem]) -> list[str]:
     """Return the slugs of problems, in their order."""
     return [problem.slug for problem in problems]
+
+
+def primary_rows(report: Report) -> list[dict[str, Any]]:
+    """Return the rows of the primary table of a report as dicts."""
+    return [dict(row) for row in report.primary.rows]

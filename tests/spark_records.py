@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
-from tests.reports import json_lines
+from tests.json_files import json_lines
 
 STORE_VERSION = ("op", "store", "part", "ver")
 """Columns of a recorded row that name a version of a store in one partition."""
-
-
-def read_json(file: Path) -> Any:
-    """Return the document in a JSON file."""
-    return json.loads(file.read_text("utf-8"))
 
 
 def read_rows(case: Path, name: str = "truth") -> list[dict[str, Any]]:

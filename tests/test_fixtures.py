@@ -17,10 +17,11 @@ from inspector.model import Certainty
 from tests.attributes import attributes
 from tests.cases import hdfs_cases
 from tests.fixture_folder import FIXTURES, NEWEST
+from tests.json_files import read_json
 from tests.listings import total_bytes
 from tests.profiles import sampled
 from tests.reports import cell_values, row_where, rows_where
-from tests.spark_records import STORE_VERSION, read_json, read_rows
+from tests.spark_records import STORE_VERSION, read_rows
 
 CASES = hdfs_cases()
 GROUP_STATES = sorted(

@@ -25,8 +25,9 @@ from inspector.render.tabular import Column, Unit
 from tests.attributes import attributes
 from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, copy_of, flip, run
 from tests.fixture_folder import NEWEST
+from tests.json_files import json_lines
 from tests.profiles import crossed, sampled
-from tests.reports import cell_values, json_lines, primary_rows
+from tests.reports import cell_values, primary_rows
 
 CASES = (
     *("agg_update", "agg_v1", "dedup_no_watermark", "fmgws_event_ignore", "fmgws_processing_time"),

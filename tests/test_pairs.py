@@ -10,7 +10,6 @@ import pytest
 from inspector import api
 from inspector.render.report import Report
 from tests.attributes import attributes
-from tests.cases import rocksdb_cases
 from tests.fixture_folder import FIXTURES
 from tests.profiles import sampled
 from tests.reports import cell_values
@@ -61,7 +60,7 @@ def findings(report: Report) -> list[Any]:
 
 
 def test_every_provider_pair_is_compared() -> None:
-    assert set(rocksdb_cases(name="rocksdb_*_hdfs")) <= set(dict(PAIRS).values())
+    assert {*FIXTURES.glob("*/rocksdb_*_hdfs")} <= set(dict(PAIRS).values())
 
 
 @pytest.mark.parametrize("command", ["sizes", "sharing", "leftovers", "timeline", "top", "audit"])

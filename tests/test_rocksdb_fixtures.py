@@ -14,15 +14,24 @@ from fixtures.state_from_calls import leftovers, leftovers_after, read_batch_tim
 
 from tests.attributes import attributes
 from tests.cases import rocksdb_cases
+from tests.fixture_folder import FIXTURES
+from tests.json_files import read_json
 from tests.listings import names_in, total_bytes
 from tests.profiles import sampled
 from tests.reports import cell_values, rows_where
-from tests.spark_records import STORE_VERSION, read_calls, read_json, read_rows
+from tests.spark_records import STORE_VERSION, read_calls, read_rows
 
 CASES = rocksdb_cases()
-PAIRS = rocksdb_cases(name="rocksdb_*_hdfs")
+
+
+def cases_named(pattern: str) -> list[Path]:
+    """Return the fixtures of all releases whose names match a pattern."""
+    return sorted(FIXTURES.glob(f"*/{pattern}"))
+
+
+PAIRS = cases_named("rocksdb_*_hdfs")
 TABLES = sorted({*CASES} - {*PAIRS})
-PROCESSORS = rocksdb_cases(name="rocksdb_tws_*")
+PROCESSORS = cases_named("rocksdb_tws_*")
 MOST_BYTES = 5 << 20
 MOST_BYTES_OF_A_CASE = 200 << 10
 
@@ -97,7 +106,7 @@ def test_rocksdb_rows_equal_database_entries(case: Path) -> None:
     assert Counter(dict(counted)) == raw
 
 
-@cases(sorted({*TABLES} - {*rocksdb_cases(name="*_uncounted*")}))
+@cases(sorted({*TABLES} - {*cases_named("*_uncounted*")}))
 def test_rocksdb_counts_are_keys_and_internal_keys(case: Path) -> None:
     stores = pa.Table.from_pylist(rows_where(read_json(case / "truth_counts.json"), cf=None))
     counted = stores.filter(pc.is_valid(stores["num_internal_keys"]))
@@ -105,7 +114,7 @@ def test_rocksdb_counts_are_keys_and_internal_keys(case: Path) -> None:
     assert total.to_pylist() == counted["rows"].to_pylist()
 
 
-@some_cases(2, sorted({*TABLES} - {*rocksdb_cases(name="*_avro")}))
+@some_cases(2, sorted({*TABLES} - {*cases_named("*_avro")}))
 def test_rocksdb_entry_contains_unsafe_row(case: Path) -> None:
     entries: dict[tuple[Any, ...], str] = defaultdict(str)
     for *key, value in cell_values(read_rows(case, "raw"), *STORE_VERSION, "rv"):
@@ -139,7 +148,7 @@ def test_rocksdb_fixture_versions_match_case_name(case: Path) -> None:
 UNIQUE_ID = re.compile(r'"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"')
 
 
-@cases(rocksdb_cases(name="*_format2"))
+@cases(cases_named("*_format2"))
 def test_commit_log_names_existing_checkpoint_ids(case: Path) -> None:
     commits = case / "checkpoint/commits"
     listing = "\n".join(map(str, (case / "checkpoint/state").rglob("*_*.*")))

@@ -26,7 +26,7 @@ from inspector.sparktypes.schema_json import parse_schema_json
 from tests.attributes import attributes
 from tests.encode import Record, state_file
 from tests.fixture_folder import NEWEST
-from tests.reports import json_lines
+from tests.json_files import json_lines
 
 ELSEWHERE: tuple[str, ...] = (
     "history",

@@ -6,8 +6,8 @@ import json
 
 from inspector.plain_text import escape
 from inspector.render.plain import render_csv, render_ndjson
+from tests.json_files import json_lines
 from tests.render.samples import HOSTILE, bare, report, table
-from tests.reports import json_lines
 
 HEADER = "operator_id,store_name,key,rows,bytes,heap,clock_ms,clock,done,hidden\n"
 

@@ -10,8 +10,9 @@ from inspector.model import Problem
 from inspector.render.as_json import render_json
 from inspector.render.plain import render_ndjson
 from inspector.render.tabular import Table
+from tests.json_files import json_lines
 from tests.render.samples import HOSTILE, PART, ROWS, bare, report, table, verdict
-from tests.reports import cell_values, json_lines
+from tests.reports import cell_values
 
 
 def test_json_envelope_has_all_parts_of_report() -> None:
