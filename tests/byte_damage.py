@@ -13,26 +13,29 @@ import socket
 import struct
 import zlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from inspector.decode.frames import sniff
+from tests.checkpoint_files import files_below
 
 _STATE = re.compile(
     r"[0-9]+\.(delta|snapshot)|[0-9]+(_[0-9a-f-]+)?\.(changelog|zip)|[0-9][0-9a-f-]*\.sst"
 )
+_SMALL = re.compile(r"(?!.*\.crc$)(metadata|(offsets|commits)/[0-9][^/]*|state/(.*/)?_metadata/.*)")
 _PART = 512
 """Bytes that one CRC-32 of Hadoop is of (``dfs.bytes-per-checksum``)."""
 
 
 def state_files(root: Path) -> list[Path]:
     """Every delta and snapshot; every changelog, zip and table of RocksDB."""
-    return sorted(p for p in root.rglob("*") if _STATE.fullmatch(p.name) and p.is_file())
+    return [path for path in files_below(root) if _STATE.fullmatch(path.name)]
 
 
 def small_files(root: Path) -> list[Path]:
     """Every entry of the logs, every metadata file and schema."""
-    logs = [*root.glob("offsets/[0-9]*"), *root.glob("commits/[0-9]*"), root / "metadata"]
-    return sorted(p for p in (*logs, *root.glob("state/**/_metadata/**/*")) if _is_plain(p))
+    return [path for path in files_below(root) if _SMALL.fullmatch(str(path.relative_to(root)))]
 
 
 def codec_of(data: bytes) -> str | None:
@@ -82,7 +85,7 @@ def flip_small(root: Path, chance: random.Random) -> None:
 
 def flip_sum(root: Path, chance: random.Random) -> None:
     """One to three bits of a checksum file."""
-    sums = sorted(p for p in root.rglob("*.crc") if p.is_file())
+    sums = files_below(root, "**/*.crc")
     if sums:
         _change(chance.choice(sums), chance, _flip)
 
@@ -115,13 +118,12 @@ def letter(root: Path, chance: random.Random) -> None:
     """Another letter or digit in a log entry, in metadata or in a schema: it may still parse."""
     path = chance.choice(small_files(root))
     data = bytearray(path.read_bytes())
-    places = [at for at, byte in enumerate(data) if chr(byte).isascii() and chr(byte).isalnum()]
-    if not places:
-        return
-    at = chance.choice(places)
-    kind = b"0123456789" if chr(data[at]).isdigit() else b"abcdefghijklmnopqrstuvwxyz"
-    data[at] = chance.choice([byte for byte in kind if byte != data[at]])
-    path.write_bytes(data)
+    matches = list(re.finditer(rb"([0-9])|[A-Za-z]", data))
+    if matches:
+        match = chance.choice(matches)
+        kind = b"0123456789" if match[1] else b"abcdefghijklmnopqrstuvwxyz"
+        data[match.start()] = chance.choice(kind.replace(match[0], b""))
+        path.write_bytes(data)
 
 
 # --- files -----------------------------------------------------------------------------------
@@ -135,11 +137,11 @@ def swap_files(root: Path, chance: random.Random) -> None:
     first, second = chance.sample(files, 2)
     aside = root / "aside"
     for mine, theirs in ((first, second), (_side(first), _side(second))):
-        if mine.is_file():
+        with suppress(FileNotFoundError):
             mine.rename(aside)
-        if theirs.is_file():
+        with suppress(FileNotFoundError):
             theirs.rename(mine)
-        if aside.is_file():
+        with suppress(FileNotFoundError):
             aside.rename(theirs)
 
 
@@ -151,14 +153,13 @@ def copy_file(root: Path, chance: random.Random) -> None:
     first, second = chance.sample(files, 2)
     shutil.copy(first, second)
     _side(second).unlink(missing_ok=True)
-    if _side(first).is_file():
+    with suppress(FileNotFoundError):
         shutil.copy(_side(first), _side(second))
 
 
 def rename(root: Path, chance: random.Random) -> None:
     """A state file or log entry under another number, with its checksum file or without."""
-    files = [p for p in (*state_files(root), *small_files(root)) if p.name[0].isdigit()]
-    path = chance.choice(files)
+    path = chance.choice([*state_files(root), *files_below(root, "[oc]*s/[0-9]*")])
     number = str(chance.choice((0, 1, 2, 3, 7, 40, (1 << 31) - 1, (1 << 63) - 1)))
     new = path.with_name(number + path.suffix)
     with_side = _side(path).is_file() and chance.random() < 0.5
@@ -177,8 +178,7 @@ def remove(root: Path, chance: random.Random) -> None:
 
 def remove_folder(root: Path, chance: random.Random) -> None:
     """A folder that is gone, or empty."""
-    folders = sorted(p for p in root.rglob("*") if p.is_dir())
-    folder = chance.choice(folders)
+    folder = chance.choice(sorted(root.glob("*/**/")))
     shutil.rmtree(folder)
     if chance.random() < 0.5:
         folder.mkdir()
@@ -188,18 +188,17 @@ def special(root: Path, chance: random.Random) -> None:
     """Something else under a file's name: a folder, a pipe, a socket, a link, a device."""
     path = chance.choice([*state_files(root), *small_files(root)])
     path.unlink()
-    result = chance.choice(("folder", "fifo", "socket", "loop", "nowhere", "zero", "null", "empty"))
-    if result == "folder":
-        path.mkdir()
-    elif result == "fifo":
-        os.mkfifo(path)
-    elif result == "socket":
-        _bind(path)
-    elif result == "empty":
-        path.write_bytes(b"")
-    else:
-        targets = {"loop": path.name, "nowhere": "nowhere", "zero": "/dev/zero"}
-        path.symlink_to(targets.get(result, "/dev/null"))
+    makers: tuple[Callable[[], object], ...] = (
+        path.mkdir,
+        partial(os.mkfifo, path),
+        partial(_bind, path),
+        partial(path.symlink_to, path.name),
+        partial(path.symlink_to, "nowhere"),
+        partial(path.symlink_to, "/dev/zero"),
+        partial(path.symlink_to, "/dev/null"),
+        path.touch,
+    )
+    chance.choice(makers)()
 
 
 KINDS: tuple[Callable[[Path, random.Random], None], ...] = (
@@ -210,10 +209,6 @@ KINDS: tuple[Callable[[Path, random.Random], None], ...] = (
 
 
 # --- parts -----------------------------------------------------------------------------------
-
-
-def _is_plain(path: Path) -> bool:
-    return path.is_file() and not path.name.endswith(".crc")
 
 
 def _side(path: Path) -> Path:
@@ -227,7 +222,7 @@ def _of_a_kind(root: Path, chance: random.Random) -> list[Path]:
     patterns = (f"state/**/*.{deltas}", f"state/**/*.{snapshots}", "state/**/schema")
     options = ("state/**/metadata", "state/**/*.sst", "offsets/[0-9]*", "commits/[0-9]*")
     pattern = chance.choice((*patterns, *patterns[:1] * 3, *options))
-    return sorted(p for p in root.glob(pattern) if p.is_file())
+    return files_below(root, pattern)
 
 
 def _change(
@@ -258,8 +253,8 @@ def _splice(data: bytearray, chance: random.Random) -> None:
 def _boundaries(path: Path, data: bytes) -> list[int]:
     """Where a file may be cut: near its ends, at powers of two, at newlines, between blocks."""
     ends = {0, 1, len(data) - 1, len(data) - 4, len(data) - 8, len(data) // 2}
-    ends |= {1 << power for power in range(16)}
-    ends |= {at for at, byte in enumerate(data) if byte == 10}
+    ends |= {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768}
+    ends |= {newline.start() for newline in re.finditer(b"\n", data)}
     if _STATE.fullmatch(path.name):
         ends |= set(_block_ends(data))
     return sorted(end for end in ends if 0 <= end < len(data))

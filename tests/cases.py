@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import struct
@@ -16,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
 
 from inspector.decode.records import RecordBlock
 from inspector.discovery.checkpoint import open_checkpoint
@@ -38,6 +38,7 @@ from inspector.sparktypes.schema_json import to_json
 from inspector.state.change import Change
 from inspector.state.replay import StateMap, Tracking
 from tests import encode
+from tests.attributes import attributes
 from tests.encode import Record
 from tests.fixture_folder import FIXTURES
 
@@ -47,20 +48,21 @@ KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", 
 
 
 def hdfs_cases(release: str = "*") -> list[Path]:
-    """The fixtures of one release of Spark, or of all, that the HDFS-backed provider wrote."""
-    return [case for case in _cases(release) if not case.name.startswith("rocksdb_")]
+    """Return the fixtures that the HDFS-backed provider wrote, of one Spark release or of all."""
+    return sorted({*_cases(f"{release}/*")} - {*rocksdb_cases(release)})
 
 
-def rocksdb_cases(release: str = "*") -> list[Path]:
-    """Those that the RocksDB provider wrote, each by the name of its query and what is laid over.
+def rocksdb_cases(release: str = "*", name: str = "rocksdb_*") -> list[Path]:
+    """Return the fixtures of the RocksDB query tests whose names match a pattern.
 
-    ``rocksdb_<query>_hdfs`` is the same query with the same input on the other provider.
+    ``rocksdb_<query>_hdfs`` is the query of ``rocksdb_<query>`` with equal input on the
+    HDFS-backed provider.
     """
-    return [case for case in _cases(release) if case.name.startswith("rocksdb_")]
+    return _cases(f"{release}/{name}")
 
 
-def _cases(release: str) -> list[Path]:
-    return sorted(path for path in FIXTURES.glob(f"{release}/*") if path.is_dir())
+def _cases(pattern: str) -> list[Path]:
+    return attributes(sorted(FIXTURES.glob(f"{pattern}/checkpoint")), "parent")
 
 
 @contextmanager
@@ -107,6 +109,14 @@ class Step:
     ordered: bool = True
 
 
+def take_step(state: StateMap, version: int, step: Step) -> Change:
+    """Replay one version of a history."""
+    state.begin(version, rebase=step.rebase, ordered=step.ordered)
+    for item in blocks(step.records, step.cuts):
+        state.apply(item)
+    return state.end()
+
+
 def replay(
     steps: Iterable[Step], track: Tracking | None = None, first: int = 1
 ) -> tuple[StateMap, list[Change], list[VersionFacts]]:
@@ -114,10 +124,7 @@ def replay(
     state, sizes = StateMap(track), LiveSizes()
     changes, facts = [], []
     for version, step in enumerate(steps, first):
-        state.begin(version, rebase=step.rebase, ordered=step.ordered)
-        for item in blocks(step.records, step.cuts):
-            state.apply(item)
-        changes.append(state.end())
+        changes.append(take_step(state, version, step))
         facts.append(measure_version(changes[-1], state, sizes, {}))
     return state, changes, facts
 
@@ -135,6 +142,9 @@ class Row:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
 
     def __hash__(self) -> int:
         return hash(self.data)
@@ -170,7 +180,7 @@ class ObjectMap:
         self.counts["inserts" if met is None else "updates"] += 1
         if met == value:
             self.counts["same_value_puts"] += 1
-            self.counts["same_value_put_bytes"] += len(key.data) + len(value.data)
+            self.counts["same_value_put_bytes"] += len(key) + len(value)
         self.now[key] = value
 
     def _remove(self, key: Row) -> None:
@@ -185,9 +195,9 @@ class ObjectMap:
             rows=len(self.now),
             key_bytes=_bytes(self.now),
             value_bytes=_bytes(self.now.values()),
-            key_sizes=_sizes(len(k.data) for k in self.now),
-            value_sizes=_sizes(len(v.data) for v in self.now.values()),
-            row_sizes=_sizes(len(k.data) + len(v.data) for k, v in self.now.items()),
+            key_sizes=SizeCounts(Counter(map(len, self.now))),
+            value_sizes=SizeCounts(Counter(map(len, self.now.values()))),
+            row_sizes=SizeCounts(Counter(len(k) + len(v) for k, v in self.now.items())),
             **({} if self.rebased else self.counts | self._sharing()),
             empty_deltas=int(not (self.rebased or self.counts["puts"] or self.counts["removals"])),
         )
@@ -195,15 +205,15 @@ class ObjectMap:
     def _sharing(self) -> dict[str, int]:
         pair = [(self.before[key], value) for key, value in self.now.items() if key in self.before]
         old_keys, old_values = set(map(id, self.before)), set(map(id, self.before.values()))
-        rewritten = [(old, new) for old, new in pair if old is not new]
+        is_same_value = Counter(old == new for old, new in pair if old is not new)
         keys = [key for key in self.now if id(key) in old_keys]
         values = [value for value in self.now.values() if id(value) in old_values]
         rows = [k for k, v in self.now.items() if id(k) in old_keys and id(v) in old_values]
         return {
             "new_rows": len(self.now) - len(pair),
-            "changed_rows": sum(old != new for old, new in rewritten),
-            "same_value_rows": sum(old == new for old, new in rewritten),
-            "removed_rows": sum(key not in self.now for key in self.before),
+            "changed_rows": is_same_value[False],
+            "same_value_rows": is_same_value[True],
+            "removed_rows": len(self.before.keys() - self.now.keys()),
             "shared_rows": len(rows),
             "shared_keys": len(keys),
             "shared_key_bytes": _bytes(keys),
@@ -214,16 +224,11 @@ class ObjectMap:
     def held_bytes(self) -> int:
         """Bytes of both versions, every object once."""
         stored = (*self.before, *self.before.values(), *self.now, *self.now.values())
-        return sum({id(row): len(row.data) for row in stored}.values())
+        return sum({id(row): len(row) for row in stored}.values())
 
 
 def _bytes(rows: Iterable[Row]) -> int:
-    return sum(len(row.data) for row in rows)
-
-
-def _sizes(sizes: Iterable[int]) -> SizeCounts:
-    one_by_one = (SizeCounts(Counter([size])) for size in sizes)
-    return sum(one_by_one, SizeCounts())
+    return sum(map(len, rows))
 
 
 # --- rows of known operators -----------------------------------------------------------------
@@ -290,8 +295,9 @@ def write_logs(
     root: Path, batches: Sequence[Batch], conf: Mapping[str, str] | None = None, first: int = 0
 ) -> Path:
     """The two logs of a query and its id."""
-    for folder in ("offsets", "commits", "state"):
-        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "offsets").mkdir(parents=True, exist_ok=True)
+    (root / "commits").mkdir(exist_ok=True)
+    (root / "state").mkdir(exist_ok=True)
     (root / "metadata").write_text('{"id":"4f2a0000-bb40-4fc3-855e-7fd5ef06d3d7"}')
     full = {f"spark.sql.{name}": value for name, value in (conf or {}).items()}
     for number, batch in enumerate(batches, first):
@@ -350,17 +356,6 @@ def _utf(text: str) -> bytes:
     return struct.pack(">H", len(text)) + text.encode()
 
 
-def tree(root: Path) -> dict[str, tuple[int, str]]:
-    """Every file and folder below a path: time of change, and hash of the content."""
-    return {
-        str(path.relative_to(root)): (
-            path.stat().st_mtime_ns,
-            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
-        )
-        for path in sorted(root.rglob("*"))
-    }
-
-
 JOIN_STORES = ("left-keyToNumValues", "left-keyWithIndexToValue")
 
 
@@ -383,11 +378,17 @@ def small_checkpoint(root: Path) -> Path:
         snapshots = {3: [*early[:1], *late]} if partition == 1 else {}
         write_store(folder, deltas, snapshots)
         for store in JOIN_STORES:
-            rows = {v: [(user(f"{store}{partition}{v % 2}"), micros(v))] for v in (1, 2, 3, 4)}
+            even, odd = user(f"{store}{partition}0"), user(f"{store}{partition}1")
+            rows = {
+                1: [(odd, micros(1))],
+                2: [(even, micros(2))],
+                3: [(odd, micros(3))],
+                4: [(even, micros(4))],
+            }
             write_store(root / "state" / "0" / str(partition) / store, rows)
     write_schema(root / "state" / "1" / "0", EVENT_TIME, StructType((StructField("d", VOID),)))
-    for store in JOIN_STORES:
-        write_schema(root / "state" / "0" / "0" / store, USER, EXPIRES_AT)
+    write_schema(root / "state" / "0" / "0" / JOIN_STORES[0], USER, EXPIRES_AT)
+    write_schema(root / "state" / "0" / "0" / JOIN_STORES[1], USER, EXPIRES_AT)
     return root
 
 
@@ -398,8 +399,13 @@ def observed_in(root: Path, version: int | None = None, *, fit: bool = False) ->
 
 def observed(specs: Sequence[str], function: BatchFunction = run_tasks) -> list[Seen]:
     """The facts that a batch function makes of tasks."""
-    tasks = batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
-    return [fact for batch in function([tasks]) for fact in facts_in(batch)]
+    batches = function([_task_batch(specs)])
+    return [fact for batch in batches for fact in facts_in(batch)]
+
+
+def _task_batch(specs: Sequence[str]) -> pa.RecordBatch:
+    """Return a batch with the task of each spec."""
+    return batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
 
 
 def facts_of_type(result: Iterable[Seen], kind: type[FactT]) -> list[FactT]:
@@ -428,8 +434,8 @@ def tasks_of(root: Path, version: int | None = None, *, fit: bool = False) -> li
 
 def run(specs: Sequence[str], function: BatchFunction) -> list[dict[str, Any]]:
     """The rows that a batch function makes of tasks."""
-    tasks = batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
-    return [row for batch in function([tasks]) for row in batch.to_pylist()]
+    batches = function([_task_batch(specs)])
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 def run_rows(batches: Iterable[Any]) -> Iterator[Any]:

@@ -302,3 +302,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         )
         yield session
         session.stop()
+        # Its sockets are closed by the garbage collector, with a warning that the tests of Spark
+        # ignore: in a later test of this process it would be an error.
+        gc.collect()

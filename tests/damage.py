@@ -10,14 +10,16 @@ import json
 import random
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from inspector.decode.changelog import ChangelogHead, read_changelog
 from inspector.decode.frames import inflate, sniff
 from inspector.decode.records import scan_blocks
 from tests import encode
+from tests.attributes import objects_where
 from tests.byte_damage import state_files
+from tests.checkpoint_files import files_below
 from tests.encode import Record
 from tests.rocks import PUT, REMOVAL, changelog
 
@@ -46,19 +48,14 @@ def damage(root: Path, seed: int) -> str:
 
 
 def read_state(path: Path) -> tuple[list[Record], str]:
-    """The records of a state file, and its codec."""
+    """The records of a state file, and its codec; a merge of a changelog counts as a put."""
     codec, raw = _raw(path)
     head = _head(path)
-    if head.version in WITH_KINDS:
-        return [*_with_kinds(raw, head.size)], codec
     result: list[Record] = []
-    at = head.size
-    while (size := _size(raw, at)) >= 0:
-        key = raw[at + 4 : at + 4 + size]
-        at += 4 + size
-        length = _size(raw, at)
-        result.append((key, None if length < 0 else raw[at + 4 : at + 4 + length]))
-        at += 4 + max(length, 0)
+    for part in scan_blocks([raw[head.size :]], kinds=head.version in WITH_KINDS):
+        for key, size, value, length in part.spans.T.tolist():
+            used = None if length < 0 else part.buffer[value : value + length]
+            result.append((part.buffer[key : key + size], used))
     return result, codec
 
 
@@ -76,14 +73,6 @@ def _head(path: Path) -> ChangelogHead:
     return head
 
 
-def _with_kinds(raw: bytes, start: int) -> Iterator[Record]:
-    """The records of a changelog that says the kind of each; a merge as a put."""
-    for scan_block in scan_blocks([raw[start:]], kinds=True):
-        for key, size, value, length in scan_block.spans.T.tolist():
-            used = None if length < 0 else scan_block.buffer[value : value + length]
-            yield scan_block.buffer[key : key + size], used
-
-
 def _encoded(records: Sequence[Record], head: ChangelogHead, codec: str) -> bytes:
     entries = [(PUT if value is not None else REMOVAL, key, value) for key, value in records]
     lineage = [
@@ -92,17 +81,13 @@ def _encoded(records: Sequence[Record], head: ChangelogHead, codec: str) -> byte
     return encode.compress(changelog(entries, head.version, json.dumps(lineage)), codec)
 
 
-def _size(raw: bytes, at: int) -> int:
-    return int(struct.unpack_from(">i", raw, at)[0])
-
-
 def _with_records(root: Path) -> list[Path]:
     """The files that are rewritten here, record by record: all but tables and their zips."""
     return [path for path in state_files(root) if path.suffix not in (".zip", ".sst")]
 
 
 def _named(root: Path, chance: random.Random, pattern: str) -> Path | None:
-    result = sorted(path for path in root.glob(pattern) if path.is_file())
+    result = files_below(root, pattern)
     return chance.choice(result) if result else None
 
 
@@ -112,7 +97,7 @@ def _records(root: Path, chance: random.Random) -> str:
     if not files:
         return "nothing"
     path = chance.choice(files)
-    every = [p for p in files if p.parent == path.parent]
+    every = objects_where(files, parent=path.parent)
     change = chance.choice(_CHANGES)
     for item in every if chance.random() < 0.3 else [path]:
         records, codec = read_state(item)
@@ -125,25 +110,39 @@ def _records(root: Path, chance: random.Random) -> str:
 
 def _word(records: list[Record], chance: random.Random) -> None:
     """Another number in an 8-byte word of a key or a value."""
-    at = chance.randrange(len(records))
-    key, value = records[at]
-    of_value = value is not None and chance.random() < 0.7
-    row = bytearray((value or b"") if of_value else key)
-    if len(row) >= 8:
+
+    def with_other_word(row: bytes) -> bytes:
+        if len(row) < 8:
+            return row
         location = chance.randrange(len(row) // 8) * 8
-        row[location : location + 8] = struct.pack("<q", chance.choice(EXTREMES))
-    records[at] = (key, bytes(row)) if of_value else (bytes(row), value)
+        return row[:location] + struct.pack("<q", chance.choice(EXTREMES)) + row[location + 8 :]
+
+    _edit_row(records, chance, 0.7, with_other_word)
 
 
 def _length(records: list[Record], chance: random.Random) -> None:
     """A row that is shorter or longer."""
+
+    def with_other_length(row: bytes) -> bytes:
+        size = chance.choice((0, 1, 7, 8, max(0, len(row) - 8), len(row) + 8, len(row) + 3))
+        return row[:size].ljust(size, b"\x01")
+
+    _edit_row(records, chance, 0.5, with_other_length)
+
+
+def _edit_row(
+    records: list[Record],
+    chance: random.Random,
+    share_of_values: float,
+    edit: Callable[[bytes], bytes],
+) -> None:
+    """Edit the value of a random record, or its key."""
     at = chance.randrange(len(records))
     key, value = records[at]
-    of_value = value is not None and chance.random() < 0.5
-    row = (value or b"") if of_value else key
-    size = chance.choice((0, 1, 7, 8, max(0, len(row) - 8), len(row) + 8, len(row) + 3))
-    row = row[:size].ljust(size, b"\x01")
-    records[at] = (key, row) if of_value else (row, value)
+    if value is not None and chance.random() < share_of_values:
+        records[at] = (key, edit(value))
+    else:
+        records[at] = (edit(key), value)
 
 
 def _drop(records: list[Record], chance: random.Random) -> None:
@@ -179,8 +178,7 @@ def _exchange(root: Path, chance: random.Random) -> str:
 
 def _stores(root: Path, chance: random.Random) -> str:
     """Two folders of stores, partitions or operators exchanged."""
-    folders = sorted(p for p in root.glob("state/**/") if p.name[:1] not in "._" and p != root)
-    folders = [p for p in folders if p.parent != root]
+    folders = sorted(path for path in root.glob("state/*/**/") if path.name[:1] not in "._")
     if len(folders) < 2:
         return "nothing"
     first, second = chance.sample(folders, 2)
@@ -209,13 +207,11 @@ def _number(root: Path, chance: random.Random) -> str:
     if path is None:
         return "nothing"
     number = str(chance.choice(EXTREMES)).encode()
-    every = sorted(path.parent.iterdir()) if chance.random() < 0.5 else [path]
+    every = files_below(path.parent, "*") if chance.random() < 0.5 else [path]
     choice = chance.choice((rb"WatermarkMs\":", rb"TimestampMs\":", rb"artitions\":\"?", rb"\":"))
     for item in every:
-        if item.is_file():
-            item.write_bytes(
-                re.sub(rb"(" + choice + rb")-?[0-9]+", rb"\g<1>" + number, item.read_bytes())
-            )
+        content = re.sub(rb"(" + choice + rb")-?[0-9]+", rb"\g<1>" + number, item.read_bytes())
+        item.write_bytes(content)
     return f"{choice!r} {number!r} in {path.relative_to(root)}"
 
 

@@ -9,8 +9,9 @@ structs; lists for arrays; lists of pairs for maps; bytes, or text, for strings.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import singledispatch
 from typing import Any
 
 from inspector.encode import frames
@@ -73,8 +74,7 @@ def row(schema: StructType, values: Sequence[Any]) -> bytes:
     fixed = len(bits) + 8 * count
     slots, variable = bytearray(), bytearray()
     for i, (data_type, value) in enumerate(zip(types, values, strict=True)):
-        if value is None:
-            bits[i >> 3] |= 1 << (i & 7)
+        bits[i >> 3] |= (value is None) << (i & 7)
         location = fixed + len(variable)
         slot, payload = _cell(data_type, value, location)
         slots += slot.ljust(8, b"\x00")
@@ -82,11 +82,16 @@ def row(schema: StructType, values: Sequence[Any]) -> bytes:
     return bytes(bits + slots + variable)
 
 
+def rows(schema: StructType, values: Iterable[Sequence[Any]]) -> list[bytes]:
+    """Return one UnsafeRow of each sequence of values."""
+    return [row(schema, item) for item in values]
+
+
 def _cell(data_type: DataType, value: Any, location: int) -> tuple[bytes, bytes]:
     """The slot of a value, and what it adds to the variable part, which ends at ``place``."""
     if value is None:
         reserved = _reserves(data_type)  # Spark keeps room, and the offset, for a later value
-        return struct.pack("<q", location << 32 if reserved else 0), bytes(16 if reserved else 0)
+        return struct.pack("<q", reserved * location << 32), bytes(16 * reserved)
     if data_type.slot_width is not None:
         return fixed(data_type, value), b""
     payload = variable(data_type, value)
@@ -113,36 +118,62 @@ def unscaled(data_type: DecimalType, value: Decimal) -> int:
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     number = int("".join(map(str, digits)) or "0") * int(10 ** (exponent + data_type.scale))
-    return -number if sign else number
+    return (1, -1)[sign] * number
 
 
+@singledispatch
 def variable(data_type: DataType, value: Any) -> bytes:
-    """A value of variable size, without padding."""
-    if isinstance(data_type, StringType):
-        return value.encode() if isinstance(value, str) else bytes(value)
-    if isinstance(data_type, DecimalType):
-        number = unscaled(data_type, value)
-        size = (number if number >= 0 else ~number).bit_length() // 8 + 1
-        return number.to_bytes(size, "big", signed=True)
-    if isinstance(data_type, StructType):
-        return row(data_type, value)
-    if isinstance(data_type, ArrayType):
-        return array(data_type.element, value)
-    if isinstance(data_type, MapType):
-        keys = array(data_type.key, [key for key, _ in value])
-        return struct.pack("<q", len(keys)) + keys + array(data_type.value, [v for _, v in value])
+    """Return a value of variable size, without padding."""
     assert isinstance(data_type, AtomicType)
-    return _atomic(data_type.kind, value)
+    return _ATOMS.get(data_type.kind, bytes)(value)
 
 
-def _atomic(kind: str, value: Any) -> bytes:
-    if kind == "interval":
-        return struct.pack("<iiq", *value)
-    if kind in _RESERVED:
-        return struct.pack("<qh6x", *value)
-    if kind == "variant":
-        return struct.pack("<i", len(value[0])) + bytes(value[0]) + bytes(value[1])
-    return bytes(value)
+@variable.register
+def _(_type: StringType, value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+@variable.register
+def _(data_type: DecimalType, value: Any) -> bytes:
+    number = unscaled(data_type, value)
+    size = max(number, ~number).bit_length() // 8 + 1
+    return number.to_bytes(size, "big", signed=True)
+
+
+@variable.register
+def _(data_type: StructType, value: Any) -> bytes:
+    return row(data_type, value)
+
+
+@variable.register
+def _(data_type: ArrayType, value: Any) -> bytes:
+    return array(data_type.element, value)
+
+
+@variable.register
+def _(data_type: MapType, value: Any) -> bytes:
+    keys = array(data_type.key, [key for key, _ in value])
+    return struct.pack("<q", len(keys)) + keys + array(data_type.value, [v for _, v in value])
+
+
+def _interval(value: tuple[int, int, int]) -> bytes:
+    return struct.pack("<iiq", *value)
+
+
+def _nanos(value: tuple[int, int]) -> bytes:
+    return struct.pack("<qh6x", *value)
+
+
+def _variant(value: tuple[bytes, bytes]) -> bytes:
+    return struct.pack("<i", len(value[0])) + bytes(value[0]) + bytes(value[1])
+
+
+_ATOMS: Mapping[str, Callable[[Any], bytes]] = {
+    "interval": _interval,
+    "timestamp_nanos": _nanos,
+    "timestamp_ntz_nanos": _nanos,
+    "variant": _variant,
+}
 
 
 def array(element: DataType, values: Sequence[Any]) -> bytes:
@@ -151,11 +182,10 @@ def array(element: DataType, values: Sequence[Any]) -> bytes:
     bits = bytearray((len(values) + 63) // 64 * 8)
     width = element.slot_width
     slots, payloads = bytearray(), bytearray()
-    start = 8 + len(bits) + (8 if width is None else width) * len(values)
+    start = 8 + len(bits) + (width or 8) * len(values)
     start += -start % 8
     for i, value in enumerate(values):
-        if value is None:
-            bits[i >> 3] |= 1 << (i & 7)
+        bits[i >> 3] |= (value is None) << (i & 7)
         # In an array nothing is kept for a later value (UnsafeArrayWriter).
         slot, payload = b"", b""
         if value is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -11,8 +12,16 @@ from uuid import UUID
 from inspector.decode.changelog import LineageItem, read_changelog
 from inspector.decode.frames import inflate
 from inspector.encode.records import changelog
+from tests.checkpoint_files import files_below
 from tests.encode import compress
 from tests.fixture_folder import NEWEST
+
+_STATE_FILE = re.compile(r"([0-9]+)(_[^.]*)?\.(delta|changelog|zip|snapshot)")
+
+
+def _numbered_files(folder: str, names: list[str]) -> list[str]:
+    """Return the names of the files of a folder that belong to a batch or a version."""
+    return [name for name in names if Path(name).stem.isdecimal() and Path(folder, name).is_file()]
 
 
 class Growing:
@@ -25,14 +34,7 @@ class Growing:
     def __init__(self, case: str, folder: Path) -> None:
         self._source = NEWEST / case / "checkpoint"
         self.root = folder / "checkpoint"
-        self.root.mkdir(parents=True)
-        for path in sorted(self._source.rglob("*")):
-            location = path.relative_to(self._source)
-            numbered = path.stem.isdecimal() and path.is_file()
-            if path.is_dir():
-                (self.root / location).mkdir(parents=True)
-            elif not numbered:
-                shutil.copy(path, self.root / location)
+        shutil.copytree(self._source, self.root, ignore=_numbered_files)
 
     def plan(self, batch: int) -> None:
         """Write the batch's entry in the offset log."""
@@ -47,11 +49,12 @@ class Growing:
         """Write the batch's entry in the commit log."""
         self._copy(f"commits/{batch}")
 
-    def run(self, batch: int) -> None:
-        """All of it, in Spark's order."""
-        self.plan(batch)
-        self.write_state(batch)
-        self.commit(batch)
+    def run(self, *batches: int) -> None:
+        """Write all files of the batches, in Spark's order."""
+        for batch in batches:
+            self.plan(batch)
+            self.write_state(batch)
+            self.commit(batch)
 
     def _copy(self, location: str) -> None:
         shutil.copyfile(self._source / location, self.root / location)
@@ -86,10 +89,9 @@ class Endless:
         self.root, self.batch, self._retained = root, version - 1, retained
         self._version, self._deltas = version, deltas
         shutil.copytree(NEWEST / case / "checkpoint", root)
-        for log in ("offsets", "commits"):
-            for path in (root / log).iterdir():
-                if path.name.startswith(".") or int(path.name) > self.batch:
-                    path.unlink()
+        for path in (*files_below(root, "offsets/*"), *files_below(root, "commits/*")):
+            if path.name.startswith(".") or int(path.name) > self.batch:
+                path.unlink()
         planned = root / "offsets" / str(self.batch)
         first, second, *sources = planned.read_text().split("\n")
         entry = json.loads(second)
@@ -100,14 +102,12 @@ class Endless:
         self._head = head
         self._commit = json.loads(line) | {"nextBatchWatermarkMs": entry["batchWatermarkMs"]}
         self._write_commit()
-        self._templates = {
-            path: path.read_bytes() for path in self._files() if self._number(path) == version
-        }
+        of_version = self._files(root, range(version, version + 1))
+        self._templates = {path: path.read_bytes() for path in of_version}
         self._ids = {path.parent: path.stem.partition("_")[2] for path in self._templates}
         assert {path.parent for path in self._templates if _is_snapshot(path)} == set(self._ids)
-        for path in self._files():
-            if self._number(path) > version:
-                path.unlink()
+        for path in self._files(root, range(version + 1, 1000)):
+            path.unlink()
 
     def go_on(self) -> None:
         """One more batch, and the cleanup after it."""
@@ -123,7 +123,8 @@ class Endless:
         head, line, *sources = (self.root / "offsets" / str(self.batch - 1)).read_text().split("\n")
         entry = json.loads(line)
         entry["batchTimestampMs"] += 1000
-        text = "\n".join([head, json.dumps(entry), *(f'{{"at":{self.batch}}}' for _ in sources)])
+        offset = f'{{"at":{self.batch}}}'
+        text = "\n".join([head, json.dumps(entry), *[offset] * len(sources)])
         (self.root / "offsets" / str(self.batch)).write_text(text)
         if any(self._ids.values()):
             stores = sorted(self._ids)  # one operator, partition by partition
@@ -156,30 +157,25 @@ class Endless:
     def _clean_up(self, oldest: int) -> None:
         """Remove what no version from the oldest on needs; entries of logs, too."""
         for folder in self._ids:
-            files = [path for path in folder.iterdir() if self._number(path)]
-            numbers = map(self._number, filter(_is_snapshot, files))
-            base = max((number for number in numbers if number <= oldest), default=0)
-            for path in files:
-                if self._number(path) < base:
-                    path.unlink()
-        for log in ("offsets", "commits"):
-            for path in (self.root / log).iterdir():
-                if path.name.isdecimal() and int(path.name) < oldest - 2:
-                    path.unlink()
-
-    def _files(self) -> list[Path]:
-        return [path for path in self.root.glob("state/**/*.*") if self._number(path) > 0]
+            snapshots = filter(_is_snapshot, self._files(folder, range(1, oldest + 1)))
+            base = max(map(_version_of, snapshots), default=0)
+            for path in self._files(folder, range(1, base)):
+                path.unlink()
+        for path in (*self.root.glob("offsets/[0-9]*"), *self.root.glob("commits/[0-9]*")):
+            if int(path.name) < oldest - 2:
+                path.unlink()
 
     @staticmethod
-    def _number(path: Path) -> int:
-        """The version of a state file; 0 of others."""
-        number = path.stem.partition("_")[0]
-        return int(number) if number.isdecimal() and _is_state(path) else 0
+    def _files(folder: Path, versions: range) -> list[Path]:
+        """Return the state files of some versions below a folder."""
+        return [path for path in folder.rglob("[0-9]*") if _version_of(path) in versions]
+
+
+def _version_of(path: Path) -> int:
+    """Return the version of a state file, and 0 for other files."""
+    match = _STATE_FILE.fullmatch(path.name)
+    return int(match[1]) if match else 0
 
 
 def _is_snapshot(path: Path) -> bool:
     return path.suffix in (".zip", ".snapshot")
-
-
-def _is_state(path: Path) -> bool:
-    return path.suffix in (".delta", ".changelog") or _is_snapshot(path)

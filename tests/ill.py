@@ -15,7 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.checkpoint_files import forget_checksum, newest_number, substitute
 from tests.fixture_folder import FIXTURES
+from tests.reports import row_where
 from tests.rocks_damage import change_entry
 from tests.troubles import troubled
 
@@ -69,11 +71,6 @@ class Ill:
         return root
 
 
-def _forget_sum(path: Path) -> None:
-    """Without Hadoop's checksum, as on an object store."""
-    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
-
-
 # --- files -----------------------------------------------------------------------------------
 
 
@@ -86,14 +83,14 @@ def _delta_cut(root: Path) -> None:
     """A delta before a snapshot loses its second half."""
     path = root / "state/0/0/2.delta"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    _forget_sum(path)
+    forget_checksum(path)
 
 
 def _older_snapshot(root: Path) -> None:
     """A snapshot is overwritten by an older one of the same partition."""
     folder = root / "state/0/0"
     shutil.copy(folder / "8.snapshot", folder / "12.snapshot")
-    _forget_sum(folder / "12.snapshot")
+    forget_checksum(folder / "12.snapshot")
 
 
 def _store_gone(root: Path) -> None:
@@ -105,7 +102,7 @@ def _other_schema(root: Path) -> None:
     """The schema of an aggregation stands in place of the query's own."""
     schema = "state/0/0/_metadata/schema"
     shutil.copy(FIXTURES / "4.3.0/agg_append/checkpoint" / schema, root / schema)
-    _forget_sum(root / schema)
+    forget_checksum(root / schema)
 
 
 def _file_vanishes(root: Path) -> None:
@@ -144,9 +141,8 @@ def _entry_edited(root: Path) -> None:
 
 def _puts_gone(root: Path) -> None:
     """A delta is overwritten by one that Spark wrote for a batch without changes."""
-    for folder in (root / "state/0/0", root / "state/0/1"):
-        shutil.copy(_EMPTY_DELTA, folder / "3.delta")
-        _forget_sum(folder / "3.delta")
+    shutil.copy(_EMPTY_DELTA, forget_checksum(root / "state/0/0/3.delta"))
+    shutil.copy(_EMPTY_DELTA, forget_checksum(root / "state/0/1/3.delta"))
 
 
 _EMPTY_DELTA = FIXTURES / "4.3.0/empty_partitions/checkpoint/state/0/1/1.delta"
@@ -155,8 +151,6 @@ _EMPTY_DELTA = FIXTURES / "4.3.0/empty_partitions/checkpoint/state/0/1/1.delta"
 def _delta_again(root: Path) -> None:
     """A delta lies once more under a later version's number."""
     store = root / "state/0/0"
-    for path in store.glob("*.snapshot"):
-        path.unlink()
     shutil.copy(store / "2.delta", store / "3.delta")
 
 
@@ -168,12 +162,12 @@ def _other_partition(root: Path) -> None:
 
 def _many_batches(root: Path) -> None:
     """120 more batches without new data, each with Spark's delta of a batch without changes."""
-    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    newest = newest_number(root / "commits")
     for batch in range(newest + 1, newest + 121):
-        for log in ("offsets", "commits"):
-            shutil.copy(root / log / str(newest), root / log / str(batch))
-        for folder in (root / "state/0").glob("[0-9]*"):
-            shutil.copy(_EMPTY_DELTA, folder / f"{batch + 1}.delta")
+        shutil.copy(root / "offsets" / str(newest), root / "offsets" / str(batch))
+        shutil.copy(root / "commits" / str(newest), root / "commits" / str(batch))
+        shutil.copy(_EMPTY_DELTA, root / f"state/0/0/{batch + 1}.delta")
+        shutil.copy(_EMPTY_DELTA, root / f"state/0/1/{batch + 1}.delta")
 
 
 # --- lifetime --------------------------------------------------------------------------------
@@ -181,11 +175,8 @@ def _many_batches(root: Path) -> None:
 
 def _no_watermark(root: Path) -> None:
     """The logs say of every batch that it had no watermark, as where no event time ever came."""
-    for log, name in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
-        for path in (root / log).glob("[0-9]*"):
-            text = path.read_text("utf-8")
-            path.write_text(re.sub(rf'"{name}":\d+', f'"{name}":0', text), "utf-8")
-            _forget_sum(path)
+    substitute(root, "offsets/[0-9]*", r'"batchWatermarkMs":\d+', '"batchWatermarkMs":0')
+    substitute(root, "commits/[0-9]*", r'"nextBatchWatermarkMs":\d+', '"nextBatchWatermarkMs":0')
 
 
 def _counters_gone(root: Path) -> None:
@@ -193,7 +184,7 @@ def _counters_gone(root: Path) -> None:
     folder = root / "state/0/0/left-keyToNumValues"
     newest = max(folder.glob("*.delta"), key=lambda path: int(path.stem))
     shutil.copy(_EMPTY_DELTA, newest)
-    _forget_sum(newest)
+    forget_checksum(newest)
 
 
 def _last_offsets(root: Path, **fields: int) -> None:
@@ -202,7 +193,7 @@ def _last_offsets(root: Path, **fields: int) -> None:
     lines = path.read_text("utf-8").split("\n")
     lines[1] = json.dumps(json.loads(lines[1]) | fields)
     path.write_text("\n".join(lines), "utf-8")
-    _forget_sum(path)
+    forget_checksum(path)
 
 
 _FAR = 1_900_000_000_000
@@ -220,10 +211,10 @@ def _undeclared(root: Path) -> None:
         content = json.loads(text)
         properties = json.loads(content["operatorPropertiesJson"])
         variables = properties["stateVariables"]
-        properties["stateVariables"] = [v for v in variables if v["stateName"] != "total"]
+        variables.remove(row_where(variables, stateName="total"))
         content["operatorPropertiesJson"] = json.dumps(properties)
         path.write_text(f"{version}\n{json.dumps(content)}", "utf-8")
-        _forget_sum(path)
+        forget_checksum(path)
 
 
 def _killed_attempts(root: Path) -> None:
@@ -236,7 +227,7 @@ def _killed_attempts(root: Path) -> None:
 
 def repartitioning_begun(root: Path) -> None:
     """The entry with which Spark's repartitioning begins: the last one with other partitions."""
-    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    newest = newest_number(root / "offsets")
     entry = (root / "offsets" / str(newest)).read_text("utf-8")
     second = re.sub(r'(shuffle\.partitions":")\d+', r"\g<1>9", entry)
     (root / "offsets" / str(newest + 1)).write_text(second, "utf-8")
@@ -250,31 +241,30 @@ def _source_log_gone(root: Path) -> None:
 def _source_goes_back(root: Path) -> None:
     """The entry before the newest two refers to a later entry of the source's log."""
     path = sorted((root / "offsets").glob("[0-9]*"), key=lambda entry: int(entry.name))[-3]
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    forget_checksum(path)
     path.write_text(re.sub(r'"logOffset":\d+', '"logOffset":999', path.read_text()))
 
 
 def _source_of_another_job(root: Path) -> None:
     """Another job was started with the checkpoint, and wrote what it was to read."""
     log = root / "sources/0"
-    newest = max(int(path.name) for path in log.glob("[0-9]*") if path.name.isdecimal())
+    newest = newest_number(log)
     line = json.dumps({"path": "file:///other/f.json", "timestamp": 1, "batchId": newest + 1})
     (log / str(newest + 1)).write_text(f"v1\n{line}")
 
 
 def _second_source_idle(root: Path) -> None:
     """A second source has the same offset in all entries."""
-    for path in (root / "offsets").glob("[0-9]*"):
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-        path.write_text(f"{path.read_text()}\n4")
+    substitute(root, "offsets/[0-9]*", r"\Z", "\n4")
 
 
 def _partition_behind(root: Path) -> None:
     """The source is a topic with four partitions, one of which advances slowly."""
     for path in (root / "offsets").glob("[0-9]*"):
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        forget_checksum(path)
         version, head, *_ = path.read_text().split("\n")
-        offsets = {str(n): int(path.name) * (1 if n == 2 else 500) for n in range(4)}
+        batch = int(path.name)
+        offsets = {"0": 500 * batch, "1": 500 * batch, "2": batch, "3": 500 * batch}
         path.write_text("\n".join([version, head, json.dumps({"orders": offsets})]))
 
 
@@ -285,7 +275,7 @@ def _delta_of_no_batch(root: Path) -> None:
 
 def _planned(root: Path) -> None:
     """One more entry of the offset log, a second after the last one."""
-    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    newest = newest_number(root / "offsets")
     entry = (root / "offsets" / str(newest)).read_text("utf-8")
     later = re.sub(
         r'(batchTimestampMs":)(\d+)', lambda match: f"{match[1]}{int(match[2]) + 1_000}", entry
@@ -296,13 +286,13 @@ def _planned(root: Path) -> None:
 def _slow_batches(root: Path) -> None:
     """The log files get the times of batches of which the newest three took long."""
     entries = sorted((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
-    for position, path in enumerate(entries):
-        match = re.search(r'batchTimestampMs":(\d+)', path.read_text("utf-8"))
-        clock = int(match[1]) if match else 0
-        took = 8_000 if position >= len(entries) - 3 else 500
-        for log, later in (("offsets", 20), ("commits", 20 + took)):
-            at = (clock + later) * 1_000_000
-            os.utime(root / log / path.name, ns=(at, at))
+    durations_ms = [500] * (len(entries) - 3) + [8_000] * 3
+    for path, took_ms in zip(entries, durations_ms, strict=True):
+        (clock,) = re.findall(r'batchTimestampMs":(\d+)', path.read_text("utf-8"))
+        planned_ns = (int(clock) + 20) * 1_000_000
+        os.utime(path, ns=(planned_ns, planned_ns))
+        committed_ns = planned_ns + took_ms * 1_000_000
+        os.utime(root / "commits" / path.name, ns=(committed_ns, committed_ns))
 
 
 def _manifest_gone(root: Path) -> None:
@@ -313,10 +303,7 @@ def _manifest_gone(root: Path) -> None:
 def schemas_elsewhere(root: Path) -> None:
     """A copy that was made by hand: its metadata name the schemas of the original, which exists."""
     original = Path(shutil.copytree(root, root.with_name("original")))
-    for path in (root / "state/0/_metadata/v2").glob("[0-9]*"):
-        text = re.sub(r'"[^"]*/state/', f'"file:{original}/state/', path.read_text("utf-8"))
-        path.write_text(text, "utf-8")
-        _forget_sum(path)
+    substitute(root, "state/0/_metadata/v2/[0-9]*", r'"[^"]*/state/', f'"file:{original}/state/')
 
 
 ILL: dict[str, Ill] = {

@@ -163,7 +163,7 @@ class Bench:
         before = _contents(self._root)
         act(self._root, chance)
         after = _contents(self._root)
-        changed = {path for path in {*before, *after} if before.get(path) != after.get(path)}
+        changed = set(dict(before.items() ^ after.items()))
         if kind.startswith(FORGED):
             byte_damage.renew_sums(self._root / path for path in changed)
         blind = ""
@@ -237,22 +237,15 @@ def outcome(sound: Told, damaged: Told, blind: str) -> str:
     return "unseen"
 
 
-def table(cases: Iterable[Case], by: Callable[[Case], str] = lambda case: case.kind) -> str:
-    """Tried, seen, harmless and so on by kind, or by something else."""
+def table(cases: Iterable[Case]) -> str:
+    """Return a table of the number of cases by kind and by outcome."""
     counts: dict[str, Counter[str]] = {}
     for case in cases:
-        counts.setdefault(by(case), Counter())[case.worst] += 1
+        counts.setdefault(case.kind, Counter())[case.worst] += 1
     rows = [(name, *_cells(count)) for name, count in sorted(counts.items())]
     rows.append(("all", *_cells(sum(counts.values(), Counter()))))
-    head = ("damage", "tried", *OUTCOMES)
-    widths = [max(len(str(row[at])) for row in (head, *rows)) for at in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            str(cell).ljust(width) if at == 0 else str(cell).rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in (head, *rows)
-    )
+    line = f"{{:<{max(map(len, ('damage', *counts)))}}}{'{:>12}' * (1 + len(OUTCOMES))}"
+    return "\n".join(line.format(*row) for row in (("damage", "tried", *OUTCOMES), *rows))
 
 
 def _cells(count: Counter[str]) -> list[int]:
@@ -262,12 +255,12 @@ def _cells(count: Counter[str]) -> list[int]:
 def _told(report: dict[str, Any]) -> Told:
     of_files = [f for f in report["findings"] if f["id"].startswith("SS1")]
     result = {json.dumps(item, sort_keys=True) for item in (*report["problems"], *of_files)}
-    report["findings"] = [f for f in report["findings"] if not f["id"].startswith("SS1")]
+    report["findings"] = [f for f in report["findings"] if f not in of_files]
     uncommitted = report["summary"].pop("uncommitted_versions", [])
     result |= {f"version {version} is not committed" for version in uncommitted}
     if report["command"] in ("audit", "verify"):
         report["rows"] = []  # findings and problems once more
-    unvouched = any("vouches" in note for note in report["notes"])
+    unvouched = "vouches" in "\n".join(report["notes"])
     small = bool(report["summary"].get("small_files_without_checksum"))
     numbers = json.dumps(_numbers(report), sort_keys=True)
     return Told("report", numbers, frozenset(result), unvouched, small)
@@ -288,8 +281,7 @@ def _ending() -> Iterator[None]:
     def end(*_: object) -> None:
         raise _HangError
 
-    numbers = (signal.SIGALRM, signal.SIGPROF)
-    before = [signal.signal(number, end) for number in numbers]
+    before = signal.signal(signal.SIGALRM, end), signal.signal(signal.SIGPROF, end)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     try:
@@ -299,8 +291,8 @@ def _ending() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
+        signal.signal(signal.SIGALRM, before[0])
+        signal.signal(signal.SIGPROF, before[1])
 
 
 class _HangError(BaseException):

@@ -16,6 +16,8 @@ from typing import Any
 import fsspec
 from fsspec.asyn import AsyncFileSystem
 
+from tests.reports import cell_values
+
 PROTOCOL = "objects"
 PATIENCE_S = 10.0
 """Seconds that a request waits for others to be under way: many times what a busy machine takes."""
@@ -95,7 +97,7 @@ class ObjectStore(AsyncFileSystem):  # type: ignore[misc]
             if element.is_file() or any(element.rglob("*"))
         ]
         result = [self._info_of(item) for item in inside]
-        return result if detail else [info["name"] for info in result]
+        return result if detail else cell_values(result, "name")
 
     async def _find(self, path: str, **_: Any) -> dict[str, Any]:
         files = sorted(item for item in self._place(path).rglob("*") if item.is_file())

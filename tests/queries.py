@@ -76,10 +76,7 @@ def follow(
     state = StateMap(cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE))
     runs, calls = TimerRuns(kinds, premises), {}
     for version, step in enumerate(steps, 1):
-        state.begin(version, rebase=step.rebase, ordered=step.ordered)
-        for block in cases.blocks(step.records, step.cuts):
-            state.apply(block)
-        records = TimerRecords.of(state.end(), state)
+        records = TimerRecords.of(cases.take_step(state, version, step), state)
         batch = by_batch.get(version - 1)
         calls[version] = calls_of(records, batch, premises)
         runs.update(records, state, batch, calls[version])
@@ -109,10 +106,7 @@ def facts_of(
         state = StateMap(tracking(store))
         life = Lifetime(task, store, of_partition, state)
         for number, step in enumerate(steps, first):
-            state.begin(number, rebase=step.rebase)
-            for block in cases.blocks(step.records, step.cuts):
-                state.apply(block)
-            result += life.update(state.end())
+            result += life.update(cases.take_step(state, number, step))
         result += life.emit()
     return collect(fact_batches(result))
 

@@ -204,12 +204,10 @@ def as_spark_4_0(root: Path) -> None:
     """Give the newest snapshots of a checkpoint the number of Spark 4.0 (checkpoint format 2)."""
     for folder in root.glob("state/*/[0-9]*"):
         newest = max(folder.glob("*.zip"), key=lambda path: int(path.name.partition("_")[0]))
-        with zipfile.ZipFile(newest) as archive:
-            entries = {name: archive.read(name) for name in archive.namelist()}
+        entries = entries_of(newest)
         assert entries["metadata"].startswith(b"v1\n")
-        with zipfile.ZipFile(newest, "w") as archive:
-            for name, content in entries.items():
-                archive.writestr(name, content.replace(b"v1\n", b"v2\n", 1))
+        entries["metadata"] = entries["metadata"].replace(b"v1\n", b"v2\n", 1)
+        rewrite_zip(newest, entries)
 
 
 # --- against Spark

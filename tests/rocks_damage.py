@@ -43,33 +43,43 @@ def flip(content: bytes) -> bytes:
     return content[:middle] + bytes((content[middle] ^ 1,)) + content[middle + 1 :]
 
 
+TABLE_ID = b"\x0c\x10"
+"""Tag and size before the unique id of a table in an edit."""
+
+
+def edits_of(content: bytes) -> list[bytes]:
+    """Return the edits of a MANIFEST."""
+    return [edit for _, edit in log_records(content)]
+
+
+def tables_of(content: bytes) -> list[bytes]:
+    """Return the edits of a MANIFEST that add tables."""
+    return [edit for edit in edits_of(content) if TABLE_ID in edit]
+
+
 def other_unique_id(content: bytes) -> bytes:
     """A MANIFEST with another unique id of each table, under true checksums."""
-    records = [record for _, record in log_records(content)]
     changed = []
-    for record in records:
-        at = record.rfind(b"\x0c\x10")
-        changed.append(record if at < 0 else record[: at + 2] + flip(record[at + 2 :]))
-    assert changed != records
+    for edit in edits_of(content):
+        head, tag, unique_id = edit.rpartition(TABLE_ID)
+        changed.append(head + tag + flip(unique_id) if tag else edit)
+    assert changed != edits_of(content)
     return manifest(changed)
 
 
 def without_tables(content: bytes) -> bytes:
     """A MANIFEST without the edits that add tables to those of its beginning."""
-    records = [record for _, record in log_records(content)]
-    return manifest([record for record in records if b"\x0c\x10" not in record])
+    return manifest([edit for edit in edits_of(content) if TABLE_ID not in edit])
 
 
 def with_edit(edit: bytes) -> Change:
     """A change that appends an edit to a MANIFEST, under true checksums."""
-    return lambda content: manifest([*(record for _, record in log_records(content)), edit])
+    return lambda content: manifest([*edits_of(content), edit])
 
 
 def with_last_table_twice(content: bytes) -> bytes:
     """A MANIFEST that adds its last table twice, under true checksums."""
-    records = [record for _, record in log_records(content)]
-    tables = [record for record in records if b"\x0c\x10" in record]
-    return manifest([*records, tables[-1]])
+    return manifest([*edits_of(content), tables_of(content)[-1]])
 
 
 class Damage(NamedTuple):

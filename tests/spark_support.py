@@ -35,6 +35,7 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 from inspector.engines.session import provide_java
+from tests.checkpoint_files import contents_below
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -135,10 +136,12 @@ def assert_no_crash() -> None:
     reports = list(crashes().iterdir())
     if reports:
         time.sleep(1)  # they are still being written
-        heads = [report.read_text("utf-8", "replace").splitlines() for report in reports]
+        heads = []
         for report in reports:
+            lines = report.read_text("utf-8", "replace").splitlines()
+            heads.append("\n".join(lines[:CRASH_LINES]))
             report.unlink()
-        result = "\n\n".join("\n".join(head[:CRASH_LINES]) for head in heads)
+        result = "\n\n".join(heads)
         raise AssertionError(f"{len(reports)} JVMs crashed:\n{result}")
 
 
@@ -478,11 +481,9 @@ class Cluster:
 
     def tried_again(self) -> list[str]:
         """Tasks that were started once more, after a loss: of their stage, or all of it again."""
-        logs = [
-            log.read_text("utf-8", "replace") for log in self.folder.glob("worker-*/*/*/stderr")
-        ]
+        logs = b"\n".join(contents_below(self.folder, "worker-*/*/*/stderr").values())
         task = r"Running task (\d+\.(?:[1-9]\d* in stage \d+\.\d+|\d+ in stage \d+\.[1-9]\d*))"
-        return [item for log in logs for item in re.findall(task, log)]
+        return re.findall(task, logs.decode("utf-8", "replace"))
 
 
 @contextmanager
@@ -509,8 +510,10 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
     """A Spark Connect server; its ``sc://`` URL. PySpark has its jar since 4.0."""
-    settings = ("binding.address=127.0.0.1", "binding.port=0")
-    confs = [word for s in settings for word in ("--conf", f"spark.connect.grpc.{s}")]
+    confs = (
+        *("--conf", "spark.connect.grpc.binding.address=127.0.0.1"),
+        *("--conf", "spark.connect.grpc.binding.port=0"),
+    )
     program = "org.apache.spark.sql.connect.service.SparkConnectServer"
     command = ("spark-submit", "--class", program, "--master", "local[2]", *confs)
     with (

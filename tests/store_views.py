@@ -21,6 +21,7 @@ from inspector.facts.top_keys import SampledKey
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
 from inspector.findings.problem_rule import ProblemRule
+from inspector.findings.rule import Rule
 from inspector.findings.views.checkpoint_view import CheckpointView, OperatorView
 from inspector.findings.views.judged_version import Context
 from inspector.findings.views.store_view import StoreView
@@ -142,6 +143,16 @@ def store_view(  # noqa: PLR0913 - the parts of a view
     view.facts = Facts(seen)
     (only,) = view.stores
     return only
+
+
+def versions_with(name: str, values: Iterable[Any], **fixed: Any) -> list[VersionFacts]:
+    """Return facts of versions that have these values in one field, and equal other fields."""
+    return [VersionFacts(**{name: value}, **fixed) for value in values]
+
+
+def findings_of_stores(rule: Rule[StoreView], view: CheckpointView) -> list[Finding]:
+    """Return the findings of a rule about all stores of a view."""
+    return [finding for store in view.stores for finding in rule.findings(store)]
 
 
 def leftover_view(

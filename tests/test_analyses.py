@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -24,12 +25,13 @@ from inspector.merge.collect import Facts
 from inspector.render import audit_history
 from inspector.render.report import Report
 from inspector.render.tabular import Column
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, run
 from tests.reports import cell_values
 from tests.troubles import troubled
 
 CASES = ("fmgws_event_ignore", "join_left_outer", "agg_complete", "session_window", "agg_v1")
-KEY = {"fmgws_event_ignore": "value=once-000"}
+UTC = timezone.utc
 
 TOY = '''
 """``toy``: counts the stores."""
@@ -164,15 +166,15 @@ def test_analysis_function_has_name_of_its_module(name: str) -> None:
     assert result.function.__module__ == f"inspector.analyses.{name}"
     assert result.text.count(".") >= 1
     options = (*result.options, *result.shared)
-    assert "" not in [item.option.help for item in options]
-    assert len({option.flag for option in options}) == len(options)
+    assert "" not in attributes(options, "option.help")
+    assert len(set(attributes(options, "flag"))) == len(options)
 
 
 @pytest.mark.parametrize("name", analyses.names())
 def test_every_column_has_description(name: str) -> None:
     for table in analyses.load(name).tables:
         assert table.row_meaning()
-        assert "" not in [column.doc for column in table.columns(raw=True)]
+        assert "" not in attributes(table.columns(raw=True), "doc")
         ranks = [item.rank for item in table.columns() if item.rank is not None and not item.wide]
         assert len(set(ranks)) == len(ranks)
         assert ranks, f"{table.table_name}: which columns does a narrow terminal show?"
@@ -180,12 +182,19 @@ def test_every_column_has_description(name: str) -> None:
 
 
 CALLED: dict[str, list[dict[str, Any]]] = {
-    "sizes": [{"by": by} for by in ("operator", "partition", "field")],
-    "sharing": [{"by": by} for by in ("store", "partition")],
+    "sizes": [{"by": "operator"}, {"by": "partition"}, {"by": "field"}],
+    "sharing": [{"by": "store"}, {"by": "partition"}],
     "memory": [{}, {"executors": 2}],
-    **{name: [{"raw": True}] for name in ("rows", "changes", "diff")},
+    "rows": [{"raw": True}],
+    "changes": [{"raw": True}],
+    "diff": [{"raw": True}],
     "simulate": [{"timeout": "1m"}],
-    **{name: [] for name in ("history", "export", "watch", "copy", "trend", "sql")},
+    "history": [],
+    "export": [],
+    "watch": [],
+    "copy": [],
+    "trend": [],
+    "sql": [],
 }
 """Analyses that a call with nothing but a path does not show whole -> options of their calls."""
 
@@ -205,46 +214,49 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
     yield api.leftovers(str(checkpoint_of("fmgws_snapshots_cleaned")))
     yield api.audit(str(checkpoint_of("fmgws_snapshots_cleaned")))
     with_variables = str(checkpoint_of("rocksdb_tws_event"))
-    for analysis in (api.files, api.info, api.memory):
-        yield analysis(with_variables)
+    yield api.files(with_variables)
+    yield api.info(with_variables)
+    yield api.memory(with_variables)
     yield from api.watch(path, until=0)
     with TemporaryDirectory() as folder:
         old = Path(folder) / "old.json"
         old.write_text("".join(api.render(api.audit(path), "json")), "utf-8")
         yield api.audit(path, maximum={"state.rows": 1}, baseline=str(old))
         yield api.copy(path, f"{folder}/copy", evict="leftovers")
-        for audited in (datetime(2026, 1, day, tzinfo=timezone.utc) for day in (1, 2)):
-            audit_history.HistoryTable(folder, {}).append(
-                audit_history.rows_of(api.audit(path), audited)
-            )
+        history = audit_history.HistoryTable(folder, {})
+        first, second = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+        history.append(audit_history.rows_of(api.audit(path), first))
+        history.append(audit_history.rows_of(api.audit(path), second))
         yield api.trend(folder)
     yield api.audit(path, estimate=True)
     yield api.offsets(path, find="0@3")
     yield api.offsets(str(troubled("healthy_agg_fan_out")), form="starting-offsets")
 
 
+DECLARED: dict[tuple[str, str], list[Any]] = defaultdict(list)
+"""Declared tables by analysis and name of the table."""
+
+for _name in analyses.names():
+    for _table in analyses.load(_name).tables:
+        DECLARED[_name, _table.table_name].append(_table)
+
+
 @pytest.mark.parametrize("cases", [CASES[:1], pytest.param(CASES, marks=pytest.mark.full)])
 def test_report_tables_are_declared(cases: Sequence[str]) -> None:
-    seen: dict[str, set[str]] = {}
+    seen = set()
     for report in reports(cases):
-        declared = analyses.load(report.command).tables
         for table in report.tables:
             list(table.rows)
-            kinds = [kind for kind in declared if kind.table_name == table.name]
-            columns = [list(kind.columns(raw=True)) for kind in kinds]
-            assert any(_in_order(table.columns, mine) for mine in columns), table.name
-            seen.setdefault(report.command, set()).add(table.name)
-    for name in analyses.names():
-        declared_names = {kind.table_name for kind in analyses.load(name).tables}
-        assert seen.get(name, set()) <= declared_names, name
-        if cases == CASES:
-            assert seen.get(name, set()) == declared_names, name
+            kinds = DECLARED[report.command, table.name]
+            assert any(_in_order(table.columns, kind.columns(raw=True)) for kind in kinds)
+            seen.add((report.command, table.name))
+    assert seen == DECLARED.keys() or cases != CASES
 
 
-def _in_order(sample: object, columns: list[Column]) -> bool:
-    """Whether columns are some of the declared ones, in their order."""
-    left = iter(columns)
-    return all(column in left for column in sample)  # type: ignore[attr-defined]
+def _in_order(columns: Iterable[Column], declared: Iterable[Column]) -> bool:
+    """Return True if columns are declared, in the order of their declaration."""
+    left = iter(declared)
+    return all(column in left for column in columns)
 
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
@@ -274,10 +286,8 @@ def test_facts_read_are_declared(
     monkeypatch.chdir(tmp_path)
     result.function(*ARGUMENTS.get(name, (LEAK,)), **OPTIONS.get(name, {}))
     # A copy is read as its source is; what a simulation changes is an option's.
-    of_analysis = dict.fromkeys(
-        replace(element, what_if=None, timeout_kind=None) for element in read
-    )
-    assert list(of_analysis) == ([] if result.facts is None else [result.facts])
+    requested = {replace(request, what_if=None, timeout_kind=None) for request in read}
+    assert requested == {result.facts} - {None}
 
 
 def test_shared_modules_import_no_analysis() -> None:

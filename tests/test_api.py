@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -19,6 +20,7 @@ from inspector.facts.join_rows import MatchedRows
 from inspector.model import Redact
 from inspector.render.renderers import FORMATS, render
 from inspector.render.report import Report
+from tests.attributes import attributes
 from tests.cli.support import COMMANDS, OF_STATE, checkpoint_of, copy_of
 from tests.profiles import crossed
 from tests.reports import cell_values, rows_of_table
@@ -33,10 +35,9 @@ def rows_of(report: Report) -> list[Any]:
 def test_public_names_are_importable() -> None:
     assert dir(api) == api.__all__ == sorted(set(api.__all__))
     assert set(analyses.names()) < set(api.__all__)
-    for name in api.__all__:
-        assert getattr(api, name).__doc__
-    for name in analyses.names():
-        assert getattr(api, name).__name__ == name
+    assert None not in attributes(attrgetter(*api.__all__)(api), "__doc__")
+    functions = attrgetter(*analyses.names())(api)
+    assert attributes(functions, "__name__") == list(analyses.names())
     with pytest.raises(AttributeError, match=r"'inspector\.api' has no attribute 'nothing'"):
         _ = api.nothing  # type: ignore[attr-defined]
 
@@ -48,7 +49,7 @@ def test_type_stub_lists_public_names() -> None:
 
 
 def test_signatures_use_public_types_only() -> None:
-    public = {getattr(api, name) for name in api.__all__}
+    public = set(attrgetter(*api.__all__)(api))
     hints = [get_type_hints(getattr(api, name)).values() for name in analyses.names()]
     types = {kind for hint in chain(*hints) for kind in (hint, *get_args(hint))}
     own = {kind for kind in types if getattr(kind, "__module__", "").startswith("inspector")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from inspector.model import Redact
 from tests import cases
 from tests.encode import Record
 from tests.fixture_folder import NEWEST
-from tests.reports import cell_values, finding_ids
+from tests.listings import newest_batch
+from tests.reports import cell_values, finding_ids, primary_rows
 
 SHOWN = Options(redact=Redact.NONE)
 KEPT = NEWEST / "trouble_kept_timeouts/checkpoint"
@@ -52,7 +53,7 @@ def append(
         later_ms: added to the time stamp; a batch of a later one is one that a query ran.
         snapshot: the version is a snapshot, of these rows.
     """
-    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    newest = newest_batch(root)
     for log in ("offsets", "commits"):
         entry = (root / log / str(newest)).read_text("utf-8")
         if later_ms:
@@ -66,21 +67,31 @@ def append(
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
-    return [dict(row) for row in api.rows(str(root), options=SHOWN, raw=True).primary.rows]
+    return primary_rows(api.rows(str(root), options=SHOWN, raw=True))
 
 
 def by_partition(
-    result: Sequence[Mapping[str, Any]], timer: int | None = None
+    result: Sequence[Mapping[str, Any]], edit: Callable[[bytes], bytes | None]
 ) -> dict[int, list[Record]]:
-    """Rows as records of their partitions; removals if no timer is given."""
+    """Return records of rows by partition, with edited values; None removes the row."""
     records: dict[int, list[Record]] = {}
     for row in result:
-        value = bytearray.fromhex(row["value_hex"])
-        if timer is not None:
-            value[TIMER] = struct.pack("<q", timer)
-        record = bytes.fromhex(row["key_hex"]), None if timer is None else bytes(value)
+        record = bytes.fromhex(row["key_hex"]), edit(bytes.fromhex(row["value_hex"]))
         records.setdefault(row["partition_id"], []).append(record)
     return records
+
+
+def with_timer(timer: int) -> Callable[[bytes], bytes]:
+    """Return an edit of a value that sets its timer."""
+
+    def edit(value: bytes) -> bytes:
+        return value[: TIMER.start] + struct.pack("<q", timer) + value[TIMER.stop :]
+
+    return edit
+
+
+def removed(_value: bytes) -> None:
+    """Remove a row."""
 
 
 def copy(case: Path, folder: Path) -> Path:
@@ -101,7 +112,7 @@ def test_timers_set_by_copy_are_due_in_next_batch(tmp_path: Path, empty_batches:
     root = copy(KEPT, tmp_path)
     result = without_timer(root)
     assert (len(result), kinds(root) & {"SS118", "SS203"}) == (80, {"SS203"})
-    append(root, by_partition(result, timer=1))
+    append(root, by_partition(result, with_timer(1)))
     for _ in range(empty_batches):
         append(root, {})
     assert {"SS118", "SS203", "SS210"}.isdisjoint(kinds(root))
@@ -111,7 +122,7 @@ def test_timers_set_by_copy_are_due_in_next_batch(tmp_path: Path, empty_batches:
 
 def test_versions_of_query_are_judged_by_their_batch(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
-    append(root, by_partition(without_timer(root), timer=1), later_ms=10_000)
+    append(root, by_partition(without_timer(root), with_timer(1)), later_ms=10_000)
     assert "SS118" in kinds(root)
 
 
@@ -121,14 +132,14 @@ def test_rows_written_by_tool_prove_nothing_about_function(tmp_path: Path) -> No
     before = cell_values(leftovers(root), "key_hex")
     armed = [row for row in rows(root) if row["value"]["timeoutTimestamp"] != -1]
     assert armed
-    append(root, by_partition(armed, timer=-1))
+    append(root, by_partition(armed, with_timer(-1)))
     assert cell_values(leftovers(root), "key_hex") == before
 
 
 def test_rows_removed_by_tool_leave_other_proofs(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
     result = without_timer(root)
-    append(root, by_partition(result[:30]))
+    append(root, by_partition(result[:30], removed))
     assert len(list(api.leftovers(str(root)).primary.rows)) == 50
     verdict = api.audit(str(root)).verdict
     assert verdict is not None
@@ -139,17 +150,13 @@ def test_rows_removed_by_tool_leave_other_proofs(tmp_path: Path) -> None:
 def test_history_continues_through_snapshot_of_tool(tmp_path: Path) -> None:
     root = copy(KEPT, tmp_path)
     expected = cell_values(leftovers(root), "key_hex", "fired", "last_put_batch")
-    complete: dict[int, list[Record]] = {}
-    for partition, key, value in cell_values(rows(root), "partition_id", "key_hex", "value_hex"):
-        record = bytes.fromhex(key), bytes.fromhex(value)
-        complete.setdefault(partition, []).append(record)
-    append(root, complete, snapshot=True)
+    append(root, by_partition(rows(root), bytes), snapshot=True)
     assert cell_values(leftovers(root), "key_hex", "fired", "last_put_batch") == expected
     assert not kinds(root) & {"SS101", "SS105"}
 
 
 def leftovers(root: Path, options: Options = SHOWN) -> list[dict[str, Any]]:
-    return [dict(row) for row in api.leftovers(str(root), options).primary.rows]
+    return primary_rows(api.leftovers(str(root), options))
 
 
 def test_expired_row_put_by_tool_is_no_leftover_of_batch(tmp_path: Path) -> None:

@@ -9,34 +9,32 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
+from glob import glob
 from graphlib import CycleError, TopologicalSorter
+from importlib.util import find_spec
 from pathlib import Path
 
 import grimp
 import pytest
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
+from tests.attributes import attributes
+from tests.listings import names_in
 from tests.profiles import sampled
+from tests.toml_files import ROOT, read_pyproject
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "inspector"
 ONLY_IMPORTERS = {
-    "fsspec": {"checkpoint/drivers.py"},
-    "click": {"cli/"},
-    "pyspark": {
-        *("engines/spark.py", "engines/session.py", "engines/hadoop.py"),
-        *("engines/spark_tables.py", "spark/"),
-    },
-    "rich": {"render/display.py", "render/fitting.py", "cli/"},
-    "jinja2": {"render/"},
+    "fsspec": ("checkpoint.drivers",),
+    "click": ("cli",),
+    "pyspark": (
+        *("engines.spark", "engines.session", "engines.hadoop"),
+        *("engines.spark_tables", "spark"),
+    ),
+    "rich": ("render.display", "render.fitting", "cli"),
+    "jinja2": ("render",),
 }
-"""Library -> files or folders of the package that may import it."""
+"""Library -> modules or rooms of the package that may import it."""
 
 
 # --- layers ----------------------------------------------------------------------------------
@@ -67,30 +65,28 @@ def test_import_contracts_hold() -> None:
     assert f"Contracts: {len(contracts())} kept, 0 broken." in done.stdout
 
 
-PLANTED = {
-    "layers": [
-        ("exceptions", "inspector.model"),
-        ("model", "inspector.schemas"),
-        ("checkpoint.names", "inspector.encode.frames"),
-        ("decode.frames", "inspector.checkpoint.storage"),
-        ("state.compare", "inspector.facts.size_distributions"),
-        ("providers.chain", "inspector.operators.rule"),
-        ("docs", "inspector.findings.rule"),
-        ("findings.finding", "inspector.render.report"),
-        ("api", "inspector.cli.main"),
-    ],
-    "state-files": [
-        ("discovery.plan", "inspector.providers.hdfs"),
-        ("passes.store_reader", "inspector.providers.hdfs"),
-        ("analyses.files", "inspector.providers.rocksdb.snapshot"),
-    ],
-    "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.worker", "fsspec")],
-}
-"""Contract -> imports that break it: module, and what it must not import."""
+PLANTED = [
+    ("layers", "exceptions", "inspector.model"),
+    ("layers", "model", "inspector.schemas"),
+    ("layers", "checkpoint.names", "inspector.encode.frames"),
+    ("layers", "decode.frames", "inspector.checkpoint.storage"),
+    ("layers", "state.compare", "inspector.facts.size_distributions"),
+    ("layers", "providers.chain", "inspector.operators.rule"),
+    ("layers", "docs", "inspector.findings.rule"),
+    ("layers", "findings.finding", "inspector.render.report"),
+    ("layers", "api", "inspector.cli.main"),
+    ("state-files", "discovery.plan", "inspector.providers.hdfs"),
+    ("state-files", "passes.store_reader", "inspector.providers.hdfs"),
+    ("state-files", "analyses.files", "inspector.providers.rocksdb.snapshot"),
+    ("fsspec", "decode.frames", "fsspec"),
+    ("fsspec", "cli.main", "fsspec"),
+    ("fsspec", "passes.worker", "fsspec"),
+]
+"""Imports that break a contract: the contract, a module, and what the module must not import."""
 
 
 def test_every_contract_has_violation_example() -> None:
-    assert set(PLANTED) == set(contracts())
+    assert {contract for contract, _, _ in PLANTED} == set(contracts())
 
 
 @pytest.fixture(scope="module")
@@ -103,14 +99,14 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("contract", "module", "imported"),
-    sampled([(contract, *plant) for contract, plants in PLANTED.items() for plant in plants], 8),
+    sampled(PLANTED, 8),
 )
 def test_forbidden_import_breaks_contract(
     copy: Path, contract: str, module: str, imported: str
 ) -> None:
-    file = copy / "inspector" / f"{module.replace('.', '/')}.py"
-    if not file.exists():
-        file = file.with_suffix("") / "__init__.py"
+    spec = find_spec(f"inspector.{module}")
+    assert spec is not None
+    file = copy / Path(spec.origin or "").relative_to(ROOT)
     original = file.read_text("utf-8")
     file.write_text(f"{original}\nimport {imported}\n", "utf-8")
     try:
@@ -128,29 +124,22 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
-def imports_of(path: Path) -> frozenset[str]:
-    """Return the top-level packages that a module imports, at its top or inside a function."""
-    return frozenset(name.partition(".")[0] for name in _imports_of(path))
-
-
-def _imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: a relative import"
-            yield node.module or ""
+def import_graph() -> grimp.ImportGraph:
+    """Return all imports of the package, also inside of functions and for type checkers alone."""
+    return grimp.build_graph(
+        "inspector",
+        include_external_packages=True,
+        exclude_type_checking_imports=False,
+        cache_dir=None,
+    )
 
 
 @pytest.mark.parametrize("library", ONLY_IMPORTERS)
 def test_library_importers_are_listed(library: str) -> None:
-    importers = [
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if library in imports_of(path)
-    ]
-    allowed = tuple(ONLY_IMPORTERS[library])
-    assert [path for path in importers if not path.startswith(allowed)] == []
+    importers = import_graph().find_modules_that_directly_import(library)
+    allowed = "|".join(ONLY_IMPORTERS[library])
+    listed = re.compile(rf"inspector\.({allowed})(\..*)?")
+    assert {module for module in importers if not listed.fullmatch(module)} == set()
     assert importers, f"nobody imports {library}: drop its rule"
 
 
@@ -160,30 +149,30 @@ STATE_FILE = re.compile(
 """What only a provider may know: how state files, and checksum files beside them, are named."""
 
 
-RULE_FOLDERS = {"integrity", "lifetime", "watermark", "cost"}
-"""Folders of findings whose texts are documentation."""
-
-
 def spelled_in(tree: ast.Module) -> list[str]:
-    """The texts of a module that name a state file; what is documentation may."""
+    """Return the texts of a module that name a state file, except its docstrings."""
     nodes = list(ast.walk(tree))
     prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    texts = [
+    return [
         node.value
         for node in nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in prose
+        and STATE_FILE.search(node.value)
     ]
-    return [text for text in texts if STATE_FILE.search(text)]
+
+
+MAY_SPELL = re.compile(r"providers/|findings/(integrity|lifetime|watermark|cost)/")
+"""The providers, and the findings, whose texts are documentation."""
 
 
 def test_only_providers_and_checkpoint_names_spell_state_files() -> None:
-    spelled = {
-        path.as_posix(): spelled_in(tree_of(PACKAGE / path))
-        for path in (p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))
-        if path.parts[0] != "providers" and not RULE_FOLDERS & {*path.parts}
-    }
-    names = {path: texts for path, texts in spelled.items() if texts}
-    assert names == {"checkpoint/names.py": [".crc"]}  # the checksum files of every provider
+    files = glob("**/*.py", root_dir=PACKAGE, recursive=True)
+    others = sorted({*files} - {file for file in files if MAY_SPELL.match(file)})
+    spelled = [(file, text) for file in others for text in spelled_in(tree_of(PACKAGE / file))]
+    # The checksum files of every provider.
+    assert spelled == [("checkpoint/names.py", ".crc")]
 
 
 def test_spelled_state_file_name_is_found() -> None:
@@ -197,18 +186,12 @@ def test_spelled_state_file_name_is_found() -> None:
 LATE = re.compile(r"# noqa: PLC0415(?P<reason> - \w.*)?$")
 
 
-@cache
-def import_graph() -> dict[str, set[str]]:
-    """What each module imports: also inside of functions, and for type checkers alone."""
-    graph = grimp.build_graph("inspector", exclude_type_checking_imports=False, cache_dir=None)
-    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
-
-
 def test_no_import_cycles() -> None:
-    TopologicalSorter(import_graph()).prepare()
-    circle = import_graph() | {"inspector.model": {"inspector.api"}}
+    graph = import_graph()
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imports).prepare()
     with pytest.raises(CycleError):
-        TopologicalSorter(circle).prepare()
+        TopologicalSorter(imports | {"inspector.model": {"inspector.api"}}).prepare()
 
 
 def unexplained(source: str) -> list[int]:
@@ -227,8 +210,9 @@ def unexplained(source: str) -> list[int]:
 
 
 def test_late_imports_have_reason() -> None:
-    result = {path: unexplained(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
-    assert {path.as_posix(): lines for path, lines in result.items() if lines} == {}
+    files = PACKAGE.rglob("*.py")
+    lines = [(file, line) for file in files for line in unexplained(file.read_text("utf-8"))]
+    assert lines == []
     assert unexplained("def f():\n    import numpy  # noqa: PLC0415\n") == [2]
 
 
@@ -249,19 +233,15 @@ MIRRORED = {
 
 
 def test_file_names_are_unique() -> None:
-    names = Counter(path.name for path in PACKAGE.rglob("*.py"))
-    assert {name for name, count in names.items() if count > 1} == MIRRORED
+    names = Counter(attributes(PACKAGE.rglob("*.py"), "name"))
+    assert set(names - Counter(set(names))) == MIRRORED
 
 
 def test_kernel_build_lists_all_c_files() -> None:
     """A header that is not named is in no source distribution, and its change builds nothing."""
-    (module,) = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"][
-        "ext-modules"
-    ]
-    kernel = PACKAGE / "kernel"
-    sources = sorted(f"inspector/kernel/{path.name}" for path in kernel.glob("*.c"))
-    headers = sorted(f"inspector/kernel/{path.name}" for path in kernel.glob("*.h"))
-    assert module["sources"] == sources
+    (module,) = read_pyproject()["tool"]["setuptools"]["ext-modules"]
+    assert module["sources"] == sorted(glob("inspector/kernel/*.c", root_dir=ROOT))
+    headers = sorted(glob("inspector/kernel/*.h", root_dir=ROOT))
     assert module["depends"] == ["scripts/sdist.py", *headers]
 
 
@@ -269,7 +249,7 @@ def test_kernel_build_lists_all_c_files() -> None:
 
 
 def test_top_level_files_of_repository() -> None:
-    names = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    names = names_in(ROOT, "[!.]*")
     files = {"pyproject.toml", "README.md", "LICENSE"}
     sources = files | {"inspector", "tests", "fixtures", "scripts"}
     assert sources <= names

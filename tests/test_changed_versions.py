@@ -22,7 +22,8 @@ from inspector.encode.records import changelog
 from inspector.model import Redact
 from tests.cli.support import run
 from tests.fixture_folder import FIXTURES
-from tests.reports import cell_values, finding_ids, findings_with_id
+from tests.listings import names_in, newest_batch
+from tests.reports import cell_values, finding_ids, findings_with_id, primary_rows
 
 RELEASES = FIXTURES
 TIMERS = RELEASES / "4.3.0/rocksdb_fmgws_event_ignore/checkpoint"
@@ -34,7 +35,7 @@ ENTRIES = st.lists(
 
 
 def rows(root: Path) -> list[dict[str, Any]]:
-    return [dict(row) for row in api.rows(str(root), SHOWN, raw=True).primary.rows]
+    return primary_rows(api.rows(str(root), SHOWN, raw=True))
 
 
 def keys(root: Path) -> list[tuple[Any, ...]]:
@@ -56,16 +57,12 @@ def evict_one(root: Path, dest: Path, **words: Any) -> tuple[dict[str, Any], Any
 
 
 def state_files(root: Path, partition: int) -> set[str]:
-    return {path.name for path in (root / f"state/0/{partition}").glob("[0-9]*")}
-
-
-def newest(root: Path, log: str) -> int:
-    return max(int(path.name) for path in (root / log).glob("[0-9]*"))
+    return names_in(root / f"state/0/{partition}", "[0-9]*")
 
 
 def newest_entry(root: Path, log: str) -> tuple[int, bytes]:
     """Return the number and the content of the newest entry of a log."""
-    number = newest(root, log)
+    number = newest_batch(root, log)
     return number, (root / log / str(number)).read_bytes()
 
 
@@ -86,8 +83,8 @@ def test_copy_with_eviction_appends_no_batch(case: str, tmp_path: Path) -> None:
     root, dest = RELEASES / case / "checkpoint", tmp_path / "copy"
     row, summary = evict_one(root, dest, by="removal")
     assert newest_entry(dest, "offsets") == newest_entry(root, "offsets")
-    assert newest(dest, "commits") == newest(root, "commits")
-    assert summary["changed_version"] == newest(root, "commits") + 1
+    assert newest_batch(dest, "commits") == newest_batch(root, "commits")
+    assert summary["changed_version"] == newest_batch(root, "commits") + 1
     evicted = (row["partition_id"], row["key_hex"], row["value_hex"])
     assert sorted([*keys(dest), evicted]) == keys(root)
     assert kinds(dest) <= kinds(root)
@@ -141,7 +138,7 @@ def test_commit_log_has_new_ids_of_changed_versions(tmp_path: Path) -> None:
     """Checkpoint format 2: of the partitions without removals they stay."""
     root = RELEASES / "4.3.0/rocksdb_agg_update_snapshots_format2/checkpoint"
     row, summary = evict_one(root, tmp_path / "copy")
-    last, partition = newest(root, "commits"), row["partition_id"]
+    last, partition = newest_batch(root, "commits"), row["partition_id"]
     entry = root / "commits" / str(last), tmp_path / "copy/commits" / str(last)
     old, new = (json.loads(path.read_text("utf-8").split("\n")[1]) for path in entry)
     (new_id,) = new["stateUniqueIds"]["0"][partition]
@@ -172,7 +169,7 @@ def test_raw_changelog_records_round_trip(
     data = b"".join(changelog(entries, version))
     blocks = [data[at : at + size] for at in range(0, len(data), size)]
     raw = b"".join(raw_records(blocks))
-    assert b"".join(changelog([raw] if raw else [], version)) == data
+    assert b"".join(changelog([raw] * bool(raw), version)) == data
 
 
 # --- audits ------------------------------------------------------------------------------------
@@ -205,7 +202,7 @@ def test_copy_of_copy_keeps_changed_versions(tmp_path: Path) -> None:
     second = read_record(Storage(str(tmp_path / "second")))
     assert first is not None
     assert second is not None
-    assert first.changed_versions == (newest(TIMERS, "commits") + 1,)
+    assert first.changed_versions == (newest_batch(TIMERS, "commits") + 1,)
     assert second.changed_versions == first.changed_versions
     assert "SS118" not in kinds(tmp_path / "second")
 
@@ -252,7 +249,7 @@ def test_copy_record_of_older_release_is_read(tmp_path: Path) -> None:
 def with_source_log(root: Path, dest: Path, entries: int) -> Path:
     """A copy of a checkpoint whose only source is one of files, with entries of its log."""
     shutil.copytree(root, dest)
-    entry = dest / "offsets" / str(newest(dest, "offsets"))
+    entry = dest / "offsets" / str(newest_batch(dest, "offsets"))
     lines = entry.read_text("utf-8").splitlines()
     entry.write_text("\n".join([*lines[:2], '{"logOffset":5}']), "utf-8")
     entry.with_name(f".{entry.name}.crc").unlink(missing_ok=True)
@@ -267,7 +264,7 @@ def test_copy_leaves_out_later_source_log_entries(tmp_path: Path) -> None:
     """One may be of another query, whose folder Spark does not accept."""
     root = with_source_log(RELEASES / "4.3.0/agg_update/checkpoint", tmp_path / "source", 9)
     api.copy(str(root), str(tmp_path / "copy"))
-    assert {path.name for path in (tmp_path / "copy/sources/0").iterdir()} == {
+    assert names_in(tmp_path / "copy/sources/0") == {
         *("0", "1", "2", "3", "4", "5"),
         *(".0.crc", ".1.crc", ".2.crc", ".3.crc", ".4.crc", ".5.crc"),
     }
@@ -282,8 +279,7 @@ def test_ambiguous_source_logs_are_copied_to_newest_offset(
         (root / f"sources/1/{number}").write_text("v1\n", "utf-8")
     (root / "sources/0/5").write_text("v1\n", "utf-8")
     api.copy(str(root), str(tmp_path / "copy"))
-    names = {path.name for path in (tmp_path / "copy/sources/1").iterdir()}
-    assert names == {"0", "1", "2", "3", "4", "5"}
+    assert names_in(tmp_path / "copy/sources/1") == {"0", "1", "2", "3", "4", "5"}
 
 
 # --- what leads to a copy ----------------------------------------------------------------------
@@ -346,7 +342,7 @@ def test_planned_batch_of_checkpoint_format_2_is_copied(tmp_path: Path) -> None:
     """Spark fails if the sink skips the batch, from the checkpoint as from a copy."""
     root, dest = tmp_path / "source", tmp_path / "copy"
     shutil.copytree(RELEASES / "4.3.0/rocksdb_agg_update_snapshots_format2/checkpoint", root)
-    batch = newest(root, "commits")
+    batch = newest_batch(root, "commits")
     (root / f"commits/{batch}").unlink()
     with pytest.raises(api.CheckpointError, match="the sink may have it"):
         api.copy(str(root), str(dest), stopped=True)

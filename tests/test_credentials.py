@@ -24,6 +24,7 @@ from inspector.render.renderers import render
 from tests.cli.support import COMMANDS as COMMANDS_OF_REPORTS
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
+from tests.listings import contents_below
 from tests.profiles import crossed
 
 PLANTED = {
@@ -145,6 +146,9 @@ OPTIONS = {
 }
 
 
+STORAGE_OPTIONS = [f"--storage-option={name}={value}" for name, value in OPTIONS.items()]
+
+
 def leaked(text: str) -> list[str]:
     """The planted secrets in a text, however they are spelled."""
     spelled = {
@@ -160,9 +164,8 @@ def planted() -> Iterator[type[Planted]]:
     fsspec.register_implementation("planted", Planted, clobber=True)
     system = Planted()
     root = NEWEST / "agg_update" / "checkpoint"
-    for path in root.rglob("*"):
-        if path.is_file():
-            system.pipe_file(f"/box/ck/{path.relative_to(root)}", path.read_bytes())
+    for path, content in contents_below(root).items():
+        system.pipe_file(f"/box/ck/{path}", content)
     Planted.failing = ()
     yield Planted
     Planted.failing = ()
@@ -185,8 +188,7 @@ def test_commands_show_no_secret(
 ) -> None:
     planted.failing = FAILURES[failing]
     caplog.set_level(logging.DEBUG)
-    result = [f"--storage-option={name}={value}" for name, value in OPTIONS.items()]
-    done = run(command, URL, *result, *EXTRA.get(command, ()))
+    done = run(command, URL, *STORAGE_OPTIONS, *EXTRA.get(command, ()))
     assert done.code in (0, 1, 2, 3, 4, 6), done.err
     assert leaked(done.out + done.err + caplog.text) == []
 
@@ -196,9 +198,8 @@ def test_reports_contain_no_secret_in_any_format(
     form: str, failing: str, planted: type[Planted]
 ) -> None:
     planted.failing = FAILURES[failing]
-    result = [f"--storage-option={name}={value}" for name, value in OPTIONS.items()]
-    outcome = run("audit", URL, *result, "-o", form)
-    several_values = run("audit", URL, f"{URL}&more=1", *result, "-o", form, "--details")
+    outcome = run("audit", URL, *STORAGE_OPTIONS, "-o", form)
+    several_values = run("audit", URL, f"{URL}&more=1", *STORAGE_OPTIONS, "-o", form, "--details")
     text = outcome.out + outcome.err + several_values.out + several_values.err
     assert leaked(text) == []
     assert URL.partition("?")[2] not in text

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
-from zipfile import ZipFile
 
 import click
 import pytest
@@ -27,15 +23,12 @@ from inspector.findings.finding import Kind
 from inspector.findings.rule import all_kinds
 from inspector.operators.inferences import INFERENCES
 from inspector.render.first_screen import _TOP
-from tests.cli.support import run
+from tests.attributes import attributes
+from tests.cli.support import run, spellings
 from tests.operators.test_premises import PREMISES
+from tests.spark_errors import WITH_STATE_ERRORS, error_messages
+from tests.toml_files import ROOT, parse_toml
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
 CONTRIBUTING = ROOT / "scripts" / "CONTRIBUTING.md"
 PAGE_FILES = sorted(FOLDER.rglob("*.md"))
@@ -47,7 +40,7 @@ LISTS = {"findings", "restart-rules", "commands"}
 
 COMMANDS = inspector.list_commands(click.Context(inspector))
 TOPICS = [name.rpartition("/")[2] for name in docs.PAGES]
-KIND_IDS = [kind.id for kind in all_kinds()]
+KIND_IDS = attributes(all_kinds(), "id")
 
 page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 
@@ -85,16 +78,21 @@ def test_restart_records_are_current() -> None:
     assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
 
 
-def test_pages_with_generated_parts_are_listed() -> None:
-    result = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
-    assert result["README"] == ["audit"]
-    assert result["tutorial"] == ["audit", "explain-key"]
-    assert result["findings"] == ["findings", "thresholds"]
-    assert result["commands"] == ["commands", "shared-options"]
-    assert result["errors"] == ["errors"]
-    assert result["metrics"] == ["metrics"]
-    assert result["inferences"] == ["inferences"]
-    assert result["CONTRIBUTING"] == ["layers"]
+@pytest.mark.parametrize(
+    ("file", "names"),
+    [
+        ("README.md", ["audit"]),
+        ("inspector/docs/tutorial.md", ["audit", "explain-key"]),
+        ("inspector/docs/reference/findings.md", ["findings", "thresholds"]),
+        ("inspector/docs/reference/commands.md", ["commands", "shared-options"]),
+        ("inspector/docs/reference/errors.md", ["errors"]),
+        ("inspector/docs/reference/metrics.md", ["metrics"]),
+        ("inspector/docs/explanation/inferences.md", ["inferences"]),
+        ("scripts/CONTRIBUTING.md", ["layers"]),
+    ],
+)
+def test_page_has_generated_parts(file: str, names: list[str]) -> None:
+    assert [block[1] for block in BLOCK.findall((ROOT / file).read_text("utf-8"))] == names
 
 
 def test_command_pages_are_current() -> None:
@@ -108,9 +106,7 @@ def test_report_schema_is_current() -> None:
 
 
 def options_of(command: str) -> set[str]:
-    """Return the names of the long options of a command."""
-    parameters = command_named(command).params
-    return {name for parameter in parameters for name in parameter.opts if name.startswith("--")}
+    return spellings(command_named(command))
 
 
 def command_named(name: str) -> click.Command:
@@ -122,7 +118,9 @@ def command_named(name: str) -> click.Command:
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {EXPLAIN}))
 def test_command_page_has_all_options(command: str) -> None:
     text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
-    assert options_of(command) <= set(re.findall(r"^- `(?:-\w, )?(--[\w-]+)[ `]", text, re.M))
+    listed = " ".join(re.findall(r"^- (`-[^`]*`)", text, re.M))
+    long_options = set(re.findall(r"--[\w-]+", " ".join(options_of(command))))
+    assert long_options <= set(re.findall(r"(?:`|, )(--[\w-]+)[ `]", listed))
 
 
 @pytest.mark.parametrize(
@@ -139,59 +137,51 @@ def blocks(language: str) -> Iterator[tuple[str, str]]:
             yield file.stem, block
 
 
-def commands_shown() -> Iterator[tuple[str, list[str]]]:
-    """Every ``inspector`` command of a shell block or of a table, as words behind its name."""
-    for stem, block in blocks("bash"):
-        for line in block.replace("\\\n", " ").splitlines():
-            yield from ((stem, words) for words in _inspector(line))
-    for file in FILES:
-        for code in re.findall(r"(?<!`)`(inspector [^`]+)`(?!`)", file.read_text("utf-8")):
-            yield from ((file.stem, words) for words in _inspector(code))
+def shell_lines() -> str:
+    """Return the lines of all shell blocks, and each inline code as a line."""
+    text = "\n".join(file.read_text("utf-8") for file in FILES)
+    inline = re.findall(r"(?<!`)`(inspector [^`]+)`(?!`)", text)
+    continued = re.compile(r"(?<=\S)\s*\n\s*")
+    shell = "\n".join(re.findall(r"```bash\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
+    return "\n".join((shell, *(continued.sub(" ", code) for code in inline)))
 
 
-def _inspector(line: str) -> Iterator[list[str]]:
-    words = shlex.split(re.split(r" \| | > |(?:^|\s)#", line)[0])
-    for program in ("inspector", "inspector/__main__.py"):
-        if program in words:
-            yield words[words.index(program) + 1 :]
-
-
-def test_shown_commands_exist_with_options() -> None:
-    result = list(commands_shown())
-    assert len(result) > 40
-    for stem, words in result:
-        name = words[0] if words else ""
-        if name in ("COMMAND", ""):
-            continue
-        options = {spelled for each in command_named(name).params for spelled in each.opts}
-        used = {word.split("=")[0] for word in words[1:] if word.startswith("-")}
-        assert used <= options | {"--help"}, (stem, words)
-
-
-def test_shown_commands_accept_their_values() -> None:
-    """Click accepts all arguments, and choices are those that there are."""
-    for stem, words in commands_shown():
-        if not words or words[0] == "COMMAND" or "..." in words or "--help" in words:
-            continue
-        command = command_named(words[0])
-        if not any(not word.startswith("-") for word in words[1:]):
-            continue  # the name of a command in a sentence
-        try:
-            command.make_context(words[0], ["1" if each == "N" else each for each in words[1:]])
-        except click.ClickException as error:
-            pytest.fail(f"{stem}: inspector {shlex.join(words)}: {error.format_message()}")
-
-
-@pytest.mark.parametrize(
-    "line", sorted({_TOP[1], *(kind.command for kind in all_kinds() if kind.command)})
+INVOCATION = re.compile(
+    r"^(?:[^#\n]*? )?inspector(?:/__main__\.py)? (?!COMMAND)(.+?)(?= \|| >| #|$)", re.M
 )
+SHOWN = sorted(set(INVOCATION.findall(shell_lines())))
+"""Command lines on the pages, without the program and without a pipe."""
+
+IS_COMPLETE = re.compile(r"(?!.* --help)(?!.* \.\.\.( |$))[a-z-]+ (.* )?[^-].*")
+"""A command with an argument. The others only name a command, or elide something."""
+
+
+def test_pages_show_commands() -> None:
+    assert len(SHOWN) > 120
+
+
+@pytest.mark.parametrize("line", SHOWN)
+def test_shown_command_exists_with_options(line: str) -> None:
+    name, *words = shlex.split(line)
+    used = set(re.findall(r"^--?[a-zA-Z][\w-]*", "\n".join(words), re.M))
+    assert used <= options_of(name) | {"--help"}
+
+
+@pytest.mark.parametrize("line", [line for line in SHOWN if IS_COMPLETE.fullmatch(line)])
+def test_shown_command_accepts_its_values(line: str) -> None:
+    """Click accepts all arguments, and each choice is one of the declared choices."""
+    name, *words = shlex.split(re.sub(r"(?<= )N\b", "1", line))
+    command_named(name).make_context(name, words)
+
+
+@pytest.mark.parametrize("line", sorted({_TOP[1], *attributes(all_kinds(), "command")}))
 def test_commands_in_messages_accept_their_values(line: str) -> None:
     name, *words = shlex.split(line)
     command_named(name).make_context(name, [*words, "PATH"])
 
 
 WORD = r"(?: (?:PATH|NEW|LOG|N|--[a-z-]+[a-z](?:[ =](?!PATH|--)[^\s,;:.)`'\"]+)?))"
-SHOWN = re.compile(rf"\binspector ((?:{'|'.join(COMMANDS)}){WORD}+)")
+IN_TEXT = re.compile(rf"\binspector ((?:{'|'.join(COMMANDS)}){WORD}+)")
 """A command of the tool in a sentence, with its arguments."""
 
 
@@ -201,7 +191,7 @@ def commands_of_texts() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = re.sub(r"\{\w+\}", "1", " ".join(node.value.split()))
-                yield from ((file.stem, words) for words in SHOWN.findall(text))
+                yield from ((file.stem, words) for words in IN_TEXT.findall(text))
 
 
 def test_commands_in_package_texts_accept_their_values() -> None:
@@ -234,7 +224,7 @@ def test_api_call_on_command_page_is_valid(name: str) -> None:
 
 
 def test_toml_blocks_name_options_of_audit() -> None:
-    project, file = (tomllib.loads(block) for _, block in blocks("toml"))
+    project, file = (parse_toml(block) for _, block in blocks("toml"))
     options = project["tool"]["inspector"]
     of_audit = options.pop("audit")
     names = {f"--{name}" for name in (*options, *of_audit, *file)}
@@ -250,7 +240,7 @@ def test_every_command_has_help_and_entry(command: str) -> None:
 
 
 def test_architecture_page_lists_every_room() -> None:
-    rooms = {path.parent.name for path in (ROOT / "inspector").glob("*/__init__.py")}
+    rooms = set(attributes((ROOT / "inspector").glob("*/__init__.py"), "parent.name"))
     text = CONTRIBUTING.read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)/`", text, re.M)) == rooms
 
@@ -277,7 +267,7 @@ def test_lookup_finds_page_by_name_and_path(name: str) -> None:
     "entry",
     [
         *KIND_IDS,
-        *(kind.value for kind in LeftoverClass),
+        *attributes(LeftoverClass, "value"),
         *PREMISES,
         *INFERENCES,
         *("TruncatedError", "truncated", "over-limit", "same-value put", "zstd"),
@@ -333,26 +323,19 @@ STATE = re.compile(
 """How the classes of Spark begin that are about state or checkpoints."""
 
 
-def test_every_spark_state_error_class_has_entry() -> None:
-    spec = find_spec("pyspark")
-    assert spec is not None
-    assert spec.origin is not None
-    (jar,) = (Path(spec.origin).parent / "jars").glob("spark-common-utils_*.jar")
-    with ZipFile(jar) as archive:
-        names = [n for n in archive.namelist() if re.fullmatch(r"error/error-c[a-z-]+\.json", n)]
-        (member,) = [n for n in names if "conditions" in n] or names
-        conditions = json.loads(archive.read(member))
-    classes = [name for name in conditions if STATE.match(name)]
-    assert len(classes) > 10
-    if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in conditions:
-        return  # a release before those that the page is about
-    for name in classes:
-        for below in ("", *(f".{element}" for element in conditions[name].get("subClass", {}))):
-            text = docs.lookup(f"[{name}{below}]")
-            assert text is not None, name + below
-            display = {f"`{name}{below}`", f"`{below[1:]}`"}
-            assert any(item in text for item in display), name + below
-            assert "**Next.**" in text
+STATE_CLASSES = [name for name in error_messages() if STATE.match(name)]
+
+
+def test_installed_spark_has_state_error_classes() -> None:
+    assert len(STATE_CLASSES) > 10
+
+
+@WITH_STATE_ERRORS
+@pytest.mark.parametrize("name", STATE_CLASSES)
+def test_spark_state_error_class_has_entry(name: str) -> None:
+    text = docs.lookup(f"[{name}]") or ""
+    assert f"`{name}`" in text or f"`{name.partition('.')[2]}`" in text
+    assert "**Next.**" in text
 
 
 @pytest.mark.parametrize(

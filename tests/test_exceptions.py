@@ -17,6 +17,7 @@ from inspector.exceptions import (
     TruncatedError,
     where,
 )
+from tests.attributes import attributes
 
 
 def family(base: type[InspectorError]) -> Iterator[type[InspectorError]]:
@@ -77,9 +78,9 @@ def test_error_location_text(path: str | None, offset: int | None, text: str) ->
 
 
 def test_error_slugs_are_unique() -> None:
-    slugs = [kind.slug for kind in EVERY]
+    slugs = attributes(EVERY, "slug")
     assert len(set(slugs)) == len(EVERY) == 21
-    assert all(slug == slug.lower() and " " not in slug for slug in slugs)
+    assert " ".join(slugs).lower().split() == slugs
 
 
 def test_decode_errors_are_value_errors() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures import archives
+from tests.attributes import attributes
 from tests.fixture_folder import FIXTURES
 
 
@@ -25,7 +26,7 @@ def test_index_and_folders_list_every_fixture() -> None:
         for release, cases in stored.items()
         for case in cases
     }
-    assert {(path.parent.name, path.name) for path in FIXTURES.glob("*/*")} == listed
+    assert set(attributes(FIXTURES.glob("*/*"), "parent.name", "name")) == listed
 
 
 @pytest.mark.parametrize("case", ["agg_update", "case_of_this_test"])

@@ -1,6 +1,5 @@
 """The fixtures themselves, and what the inspector says of them against what Spark said."""
 
-import gzip
 import json
 import re
 from collections import Counter
@@ -11,45 +10,48 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compare_with_spark import checkpoint_of, compare, options_of
+from compare_with_spark import compare, options_of
 
 from inspector import api
 from inspector.model import Certainty
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
+from tests.fixture_folder import FIXTURES, NEWEST
+from tests.listings import total_bytes
 from tests.profiles import sampled
 from tests.reports import cell_values, row_where, rows_where
+from tests.spark_records import STORE_VERSION, read_json, read_rows
 
-CASES = [case for case in hdfs_cases() if (case / "manifest.json").is_file()]
+CASES = hdfs_cases()
+GROUP_STATES = sorted(
+    {*CASES} & {*attributes(FIXTURES.glob("*/*/expected_leftovers.json"), "parent")}
+)
+"""Cases of (flat)MapGroupsWithState, whose leftovers are known from the recorded calls."""
+
 MOST_BYTES = 10 << 20
-PLACE = ("op", "store", "part", "ver")
-"""Fields of a recorded row that name a version of a store of a partition."""
-
-NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
-
-case_of_spark = pytest.mark.parametrize("case", CASES, ids=NAMES)
 
 
-def some_cases_of_spark(first: int) -> pytest.MarkDecorator:
-    """All cases, of which a plain run takes a third: each of three such tests another one."""
-    return pytest.mark.parametrize("case", sampled(CASES, 3, first), ids=NAMES)
+def name_of(case: Path) -> str:
+    return f"{case.parent.name}-{case.name}"
 
 
-def truth_of(case: Path) -> list[dict[str, Any]]:
-    """Spark's own rows, line by line, without any help of the inspector."""
-    with gzip.open(case / "truth.jsonl.gz", "rt", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+case_of_spark = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
-def counts_of(case: Path) -> list[dict[str, Any]]:
-    document: list[dict[str, Any]] = json.loads((case / "truth_counts.json").read_text("utf-8"))
-    return [entry for entry in document if "error" not in entry]
+def some_cases_of_spark(first: int, cases: list[Path] = CASES) -> pytest.MarkDecorator:
+    """Return a parameter with cases, of which a plain run takes a third.
+
+    Three tests that differ in ``first`` together take every case.
+    """
+    return pytest.mark.parametrize("case", sampled(cases, 3, first), ids=list(map(name_of, cases)))
 
 
 # --- what lies there -------------------------------------------------------------------------
 
 
 def test_every_fixture_folder_is_declared_case() -> None:
-    assert hdfs_cases() == CASES
+    declared = attributes(FIXTURES.glob("*/*/manifest.json"), "parent")
+    assert set(declared) == {*FIXTURES.glob("*/*")}
     assert len(CASES) >= 24
 
 
@@ -70,10 +72,11 @@ def test_fixture_has_checkpoint_and_recorded_rows(case: Path) -> None:
     assert list((case / "checkpoint/offsets").iterdir()) != []
     assert list((case / "checkpoint/commits").iterdir()) != []
     assert list((case / "checkpoint/state").iterdir()) != []
-    lines, recorded = truth_of(case), counts_of(case)
+    lines, recorded = read_rows(case), read_json(case / "truth_counts.json")
     assert {"op", "store", "part", "ver", "k", "v", "kx", "vx"} == set().union(*lines)
-    counts = zip(cell_values(recorded, *PLACE), cell_values(recorded, "rows"), strict=True)
-    assert Counter(cell_values(lines, *PLACE)) == Counter(dict(counts))
+    assert "error" not in set().union(*recorded)
+    counts = zip(cell_values(recorded, *STORE_VERSION), cell_values(recorded, "rows"), strict=True)
+    assert Counter(cell_values(lines, *STORE_VERSION)) == Counter(dict(counts))
     manifest = json.loads((case / "manifest.json").read_text("utf-8"))
     assert manifest["committed_batch"] + 1 in cell_values(recorded, "ver")
     is_group_state = manifest["timeout"] is not None
@@ -82,8 +85,7 @@ def test_fixture_has_checkpoint_and_recorded_rows(case: Path) -> None:
 
 
 def test_fixtures_stay_small() -> None:
-    files = (path for case in CASES for path in case.rglob("*") if path.is_file())
-    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
+    assert sum(map(total_bytes, CASES)) <= MOST_BYTES
 
 
 # --- the inspector against Spark -------------------------------------------------------------
@@ -93,16 +95,19 @@ def test_fixtures_stay_small() -> None:
 def test_recorded_rows_equal_decoded_rows(case: Path) -> None:
     verdict = compare(case)
     assert verdict.faults == []
-    assert verdict.versions == len(set(cell_values(counts_of(case), "ver")))
-    assert verdict.rows == len(truth_of(case))
+    assert verdict.versions == len(set(cell_values(read_json(case / "truth_counts.json"), "ver")))
+    assert verdict.rows == len(read_rows(case))
 
 
-@some_cases_of_spark(1)
+@some_cases_of_spark(1, sorted({*CASES} - {*GROUP_STATES}))
+def test_only_complete_mode_has_leftovers_without_timeouts(case: Path) -> None:
+    rows = list(api.leftovers(str(case / "checkpoint"), options_of(case)).primary.rows)
+    assert bool(rows) == (case.name in ("agg_complete", "trouble_complete_mode"))
+
+
+@some_cases_of_spark(1, GROUP_STATES)
 def test_leftovers_equal_keys_left_by_query(case: Path) -> None:
-    rows = list(api.leftovers(str(checkpoint_of(case)), options_of(case)).primary.rows)
-    if not (case / "expected_leftovers.json").is_file():
-        assert bool(rows) == (case.name in ("agg_complete", "trouble_complete_mode"))
-        return
+    rows = list(api.leftovers(str(case / "checkpoint"), options_of(case)).primary.rows)
     expected = _expected_leftovers(case)
     for row in rows_where(rows, certainty="proven"):
         result = expected[_key_of(row)]
@@ -111,9 +116,8 @@ def test_leftovers_equal_keys_left_by_query(case: Path) -> None:
         assert row["expired_batch"] >= result["first_expired_batch"]
     named = {_key_of(row) for row in rows if row["expired_batch"] is not None}
     assert named <= set(expected)
-    if "snapshots_cleaned" not in case.name:
-        # There the log does not reach back to the expiry of the oldest.
-        assert named >= set(expected)
+    # The log of the cleaned checkpoint does not reach back to the expiry of its oldest keys.
+    assert named == set(expected) or "snapshots_cleaned" in case.name
 
 
 def _key_of(row: Mapping[str, Any]) -> str:
@@ -122,39 +126,64 @@ def _key_of(row: Mapping[str, Any]) -> str:
 
 
 def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
-    rows = json.loads((case / "expected_leftovers.json").read_text("utf-8"))
+    rows = read_json(case / "expected_leftovers.json")
     return {str(row["key"]): row for row in rows}
+
+
+LIFETIME_FINDINGS = {
+    "agg_complete": {"SS202"},
+    "dedup_no_watermark": {"SS201"},
+    "dedup_watermark_not_key": {"SS201"},
+    "empty_partitions": {"SS201"},
+    "fmgws_event_idle": {"SS203"},
+    "fmgws_event_ignore": {"SS203"},
+    "fmgws_event_ignore_v1": {"SS203"},
+    "fmgws_event_rearm": {"SS203"},
+    "fmgws_event_update": {"SS203"},
+    "fmgws_kryo": {"SS203"},
+    "fmgws_nodata_off": {"SS203"},
+    "fmgws_processing_time": {"SS203"},
+    "fmgws_processing_watermark": {"SS203"},
+    "fmgws_snapshots_cleaned": {"SS203"},
+    "fmgws_timer_only": {"SS203"},
+    "fmgws_watermark_stands": {"SS203"},
+    "join_no_watermark": {"SS201"},
+    "limit_after_dedup": {"SS201"},
+    "mgws_tuple_key": {"SS201"},
+    "pandas_event_ignore": {"SS203"},
+    "trouble_complete_mode": {"SS202"},
+    "trouble_dedup_without_time": {"SS201"},
+    "trouble_ignored_timeouts": {"SS203"},
+    "trouble_kept_timeouts": {"SS203"},
+    "trouble_rearmed_timeouts": {"SS203"},
+    "wide_key": {"SS201"},
+    "wide_value": {"SS201"},
+}
+"""Findings SS201 to SS203 by case: its query has no expiry, or its calls left keys behind."""
 
 
 @some_cases_of_spark(2)
 def test_fixtures_have_expected_lifetime_findings(case: Path) -> None:
-    findings = api.audit(str(checkpoint_of(case)), options_of(case)).findings
-    result = {f.kind.id for f in findings if "SS201" <= f.kind.id <= "SS203"}
-    # For information many a function is told of keys whose timeout a call for data took away.
-    warned = [f for f in findings if f.severity is not api.Severity.INFO]
-    proven = {f.kind.id for f in warned if f.certainty is Certainty.PROVEN} & result
-    recipe = (case / "recipe.md").read_text("utf-8")
-    manifest = json.loads((case / "manifest.json").read_text("utf-8"))
-    # A query without watermark and without timeouts has nothing by which a row could go; but one
-    # row for the whole query is no leak.
-    ageless = manifest["watermark_delay_ms"] is None and manifest["timeout"] is None
-    ageless &= case.name != "agg_global"
-    expected = {"SS201"} if "SS201" in recipe or ageless else set()
-    if "past_watermark" in recipe:
-        expected |= {"SS202"}
-    if (case / "expected_leftovers.json").is_file() and _expected_leftovers(case):
-        expected |= {"SS203"}
+    findings = api.audit(str(case / "checkpoint"), options_of(case)).findings
+    result = {"SS201", "SS202", "SS203"} & set(attributes(findings, "kind.id"))
+    # A finding that is only information is about keys whose timeout was removed by new data.
+    proven = result & {
+        finding.kind.id
+        for finding in findings
+        if finding.certainty is Certainty.PROVEN and finding.severity is not api.Severity.INFO
+    }
+    expected = LIFETIME_FINDINGS.get(case.name, set())
     assert proven <= expected <= result
 
 
 def test_complete_mode_keeps_windows_below_watermark() -> None:
-    case = next(case for case in CASES[::-1] if case.name == "agg_complete")
+    case = NEWEST / "agg_complete"
     offsets = (case / "checkpoint/offsets/7").read_text("utf-8").splitlines()
     watermark = json.loads(offsets[1])["batchWatermarkMs"]
     expected = {
         line["kx"]
-        for line in truth_of(case)
-        if line["ver"] == 8 and _millis(line["k"]["window"]["end"]) <= watermark
+        for line in rows_where(read_rows(case), ver=8)
+        if _millis(line["k"]["window"]["end"]) <= watermark
     }
     rows = list(api.leftovers(str(case / "checkpoint")).primary.rows)
     assert set(cell_values(rows, "key_hex")) == expected
@@ -169,11 +198,12 @@ def _millis(text: str) -> int:
 
 
 @some_cases_of_spark(1)
-@pytest.mark.parametrize("by", sampled(("store", "partition"), 2))
-def test_sizes_equal_recorded_bytes(case: Path, by: str) -> None:
-    lines, recorded = truth_of(case), counts_of(case)
-    names = PLACE[:3] if by == "partition" else PLACE[:2]
-    stores = set(cell_values(recorded, *PLACE[:3]))
+@pytest.mark.parametrize(
+    ("by", "names"), sampled([("store", STORE_VERSION[:2]), ("partition", STORE_VERSION[:3])], 2)
+)
+def test_sizes_equal_recorded_bytes(case: Path, by: str, names: tuple[str, ...]) -> None:
+    lines, recorded = read_rows(case), read_json(case / "truth_counts.json")
+    stores = set(cell_values(recorded, *STORE_VERSION[:3]))
     compared = 0
     # Each version is measured in the same way: the newest, and each third before it are enough.
     for version in sorted(set(cell_values(recorded, "ver")))[::-3]:
@@ -181,43 +211,36 @@ def test_sizes_equal_recorded_bytes(case: Path, by: str) -> None:
         if by == "store" and len(restorable) < len(stores):
             continue  # Spark can restore this version only in some partitions.
         rows = rows_where(lines, ver=version)
-        report = api.sizes(str(checkpoint_of(case)), api.Options(state_version=version), by=by)
+        report = api.sizes(str(case / "checkpoint"), api.Options(state_version=version), by=by)
         for group in set(cell_values(restorable, *names)):
             pairs = cell_values(
                 rows_where(rows, **dict(zip(names, group, strict=True))), "kx", "vx"
             )
-            columns = dict(zip(map(OURS.__getitem__, names), group, strict=True))
-            assert _reported(row_where(report.primary.rows, **columns)) == _measured(pairs)
+            columns = dict(zip(STORE_COLUMNS, group, strict=False))
+            row = row_where(report.primary.rows, **columns)
+            assert row == row | _sizes(pairs)
             compared += 1
     assert compared >= 1
 
 
-OURS = {"op": "operator_id", "store": "store_name", "part": "partition_id"}
-SIZED = ("key_bytes", "value_bytes", "row_bytes")
-QUANTILES = ("p50", "p90", "p99", "max")
+STORE_COLUMNS = ("operator_id", "store_name", "partition_id")
+"""Columns of a report that name a store or one of its partitions."""
 
 
-def _reported(row: Mapping[str, Any]) -> dict[str, int | None]:
-    names = [f"{size}_{quantile}" for size in SIZED for quantile in QUANTILES]
-    return {name: row[name] for name in ("rows", *SIZED, *names)}
-
-
-def _measured(pairs: list[tuple[str, str]]) -> dict[str, int | None]:
-    """Return the sizes of rows whose keys and values are hexadecimal."""
-    keys = [len(key) // 2 for key, _ in pairs]
-    value_sizes = [len(value) // 2 for _, value in pairs]
-    sums = [len(key + value) // 2 for key, value in pairs]
+def _sizes(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the size columns of rows whose keys and values are hexadecimal."""
+    sizes = np.array([(len(key), len(value)) for key, value in pairs]).reshape(-1, 2) // 2
     return {
         "rows": len(pairs),
-        **_summary("key_bytes", keys),
-        **_summary("value_bytes", value_sizes),
-        **_summary("row_bytes", sums),
+        **_quantiles("key_bytes", sizes[:, 0]),
+        **_quantiles("value_bytes", sizes[:, 1]),
+        **_quantiles("row_bytes", sizes.sum(axis=1)),
     }
 
 
-def _summary(name: str, sizes: list[int]) -> dict[str, int | None]:
-    names = [f"{name}_{quantile}" for quantile in QUANTILES]
-    if not sizes:
+def _quantiles(name: str, sizes: Any) -> dict[str, int | None]:
+    names = (f"{name}_p50", f"{name}_p90", f"{name}_p99", f"{name}_max")
+    if not len(sizes):
         return {name: 0} | dict.fromkeys(names)
     quantiles = np.quantile(sizes, (0.5, 0.9, 0.99, 1), method="inverted_cdf").tolist()
-    return {name: sum(sizes)} | dict(zip(names, quantiles, strict=True))
+    return {name: int(sizes.sum())} | dict(zip(names, quantiles, strict=True))

@@ -13,6 +13,7 @@ import pytest
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
 from tests.fixture_folder import NEWEST
+from tests.listings import contents_below
 from tests.test_object_stores import ANALYSES, assert_only_root_is_read_twice, told
 
 BUCKET = "checkpoints"
@@ -47,12 +48,11 @@ class Account:
     def upload(self, case: str) -> str:
         """Copies the checkpoint of a fixture into the bucket; gives its URL."""
         root = NEWEST / case / "checkpoint"
-        for file in root.rglob("*"):
-            if file.is_file():
-                name = urllib.parse.quote(f"{case}/{file.relative_to(root).as_posix()}", safe="")
-                where = f"{self.url}/upload/storage/v1/b/{BUCKET}/o?uploadType=media&name={name}"
-                request = urllib.request.Request(where, file.read_bytes(), method="POST")
-                urllib.request.urlopen(request).close()
+        for path, content in contents_below(root).items():
+            name = urllib.parse.quote(f"{case}/{path}", safe="")
+            where = f"{self.url}/upload/storage/v1/b/{BUCKET}/o?uploadType=media&name={name}"
+            request = urllib.request.Request(where, content, method="POST")
+            urllib.request.urlopen(request).close()
         return f"gs://{BUCKET}/{case}"
 
 

@@ -16,6 +16,7 @@ from inspector.codec import Message
 from inspector.facts.fact import FACT_TYPES, Fact
 from inspector.facts.registry import facts_schema
 from inspector.render.tabular import StoreRow
+from tests.attributes import attributes
 
 
 def library(**options: bool) -> Callable[[type], type]:
@@ -93,9 +94,9 @@ def test_light_dataclass_equals_standard_dataclass(options: dict[str, bool]) -> 
                 outcome(lambda: first < second),  # noqa: B023
                 outcome(lambda: setattr(first, "number", 3)),  # noqa: B023
                 outcome(lambda: delattr(first, "number")),  # noqa: B023
-                [(f.name, f.type, f.kw_only) for f in dataclasses.fields(derived)],
+                attributes(dataclasses.fields(derived), "name", "type", "kw_only"),
                 vars(derived)["__match_args__"],
-                [(p.name, p.kind, p.annotation) for p in _parameters(derived)],
+                attributes(_parameters(derived), "name", "kind", "annotation"),
                 dataclasses.asdict(second) | {"names": None},
             ]
         )

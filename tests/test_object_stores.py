@@ -21,6 +21,7 @@ from inspector.discovery.checkpoint import checkpoint_at
 from inspector.exceptions import NotACheckpointError
 from inspector.model import LIMITS, Limits
 from inspector.render.report import Report
+from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
 from tests.growing import Growing
 from tests.object_store import serve
@@ -67,7 +68,7 @@ def without_place(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def slugs(report: Report) -> Counter[str]:
-    return Counter(problem.slug for problem in report.problems)
+    return Counter(attributes(report.problems, "slug"))
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 
 from inspector import api
 from inspector.findings.verdict import Level
+from tests.reports import cell_values, row_where
 from tests.rocks import assert_rows_are_those_of_spark
 
 CASES = ("aggregation", "deduplication", "timers", "ttl")
@@ -45,7 +46,7 @@ def test_real_time_expiry_within_batch_is_no_leftover(folder: Path, name: str) -
 
 def test_real_time_values_expire_between_batch_times(folder: Path) -> None:
     path = str(folder / "ttl" / "checkpoint")
-    batches = {row["batch_timestamp_ms"] for row in api.timeline(path).primary.rows}
+    batches = set(cell_values(api.timeline(path).primary.rows, "batch_timestamp_ms"))
     for store, ttl in TTL_MS.items():
         rows = api.rows(path, api.Options(store_name=store)).primary.rows
         puts = {row["value"]["ttlExpirationMs"] - ttl for row in rows}
@@ -55,10 +56,10 @@ def test_real_time_values_expire_between_batch_times(folder: Path) -> None:
 
 def test_real_time_simulated_ttl_misses_short_lived_values(folder: Path) -> None:
     report = api.simulate(str(folder / "ttl" / "checkpoint"), ttl="2s")
-    rows = {row["store_name"]: row for row in report.primary.rows}
     for store in TTL_MS:
-        assert rows[store]["certainty"] == "inferred"
-        assert "within a batch of real-time mode" in rows[store]["why"]
+        row = row_where(report.primary.rows, store_name=store)
+        assert row["certainty"] == "inferred"
+        assert "within a batch of real-time mode" in row["why"]
 
 
 def test_real_time_simulated_watermark_is_exact(folder: Path) -> None:

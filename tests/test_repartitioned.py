@@ -24,13 +24,14 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.discovery.tasks import Task
 from inspector.model import Redact
-from inspector.render.report import Report
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Batch
 from tests.reports import (
     cell_values,
     damage_ids,
     findings_with_id,
+    primary_rows,
     rows_of_table,
     rows_where,
     slugs,
@@ -71,18 +72,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(Path(__file__).parent / "golden/repartitioned.tar.xz") as archive:
         archive.extractall(there, filter="data")
     for name in NEWEST:  # the archive is without the logs of the sources: each is one entry here
-        offsets = [path.read_text() for path in (there / name / "offsets").glob("[0-9]*")]
-        read = [
-            int(number) for text in offsets for number in re.findall('"logOffset":(\\d+)', text)
-        ]
+        offsets = (path.read_text() for path in (there / name / "offsets").glob("[0-9]*"))
         (there / name / "sources/0").mkdir(parents=True)
-        for number in {*read}:
+        for number in set(re.findall('"logOffset":(\\d+)', "\n".join(offsets))):
             (there / name / "sources/0" / f"{number}.compact").touch()
     return there
-
-
-def rows_of(report: Report) -> list[dict[str, Any]]:
-    return [dict(row) for row in report.primary.rows]
 
 
 @pytest.mark.parametrize("name", NEWEST)
@@ -114,7 +108,7 @@ def test_repartitioned_version_has_rows_of_previous_version(
     previous = raw_rows(path, replace(SHOWN, batch=previous_batch), "key_hex", "value_hex")
     assert raw_rows(path, replace(SHOWN, batch=batch), "key_hex", "value_hex") == previous
     assert previous
-    assert rows_of(api.diff(str(path), from_batch=previous_batch, to_batch=batch)) == []
+    assert primary_rows(api.diff(str(path), from_batch=previous_batch, to_batch=batch)) == []
     assert partition_count(open_checkpoint(str(path)), batch + 1) == count
 
 
@@ -162,8 +156,8 @@ def test_task_reads_source_partitions_of_its_keys(folder: Path) -> None:
     tasks = planning.plan(open_checkpoint(str(folder / "group-4-to-6")), 10)
     origins = [Task.from_json(origin) for task in tasks for origin in task.origins]
     assert [len(task.origins) for task in tasks] == [2] * 6
-    assert [item.partition_id for item in origins] == [0, 2, 1, 3, 0, 2, 1, 3, 0, 2, 1, 3]
-    assert {(item.version, item.origins) for item in origins} == {(7, ())}
+    assert attributes(origins, "partition_id") == [0, 2, 1, 3, 0, 2, 1, 3, 0, 2, 1, 3]
+    assert set(attributes(origins, "version", "origins")) == {(7, ())}
 
 
 def test_several_repartitionings_are_followed(folder: Path) -> None:
@@ -222,7 +216,7 @@ def test_repartitioning_is_reported(folder: Path, name: str, notes: list[str]) -
 
 
 def test_timeline_shows_partitions_of_each_version(folder: Path) -> None:
-    rows = rows_of(api.timeline(str(folder / "agg-4-to-7-to-3")))
+    rows = primary_rows(api.timeline(str(folder / "agg-4-to-7-to-3")))
     assert cell_values(rows, "version", "partitions", "of_partitions") == [
         *[(1, 4, 4), (2, 4, 4), (3, 4, 4), (4, 4, 4), (5, 4, 4)],
         *[(6, 7, 7), (7, 7, 7), (8, 7, 7), (9, 3, 3)],
@@ -231,7 +225,7 @@ def test_timeline_shows_partitions_of_each_version(folder: Path) -> None:
 
 def test_leftover_story_spans_repartitioning(folder: Path) -> None:
     path = str(folder / "group-4-to-3")
-    story = rows_of(api.leftovers(path, explain="k=key22"))
+    story = primary_rows(api.leftovers(path, explain="k=key22"))
     assert cell_values(story, "batch_id", "event") == [(0, "insert"), (2, "update"), (9, "judged")]
     assert story[-1]["what"] == "kept_without_timeout, proven"
     report = api.history(path, replace(SHOWN, where=("key.k=key22",)))
@@ -294,12 +288,12 @@ def test_batch_abandoned_by_repartitioning_made_no_version(given_up: Path) -> No
     logs = open_checkpoint(str(given_up)).logs
     assert [*logs.repartitions.items()] == [(3, 1)]
     assert [*logs.skipped_batches] == [2]
-    appended = [clock.appended for clock in logs.clocks.values()]
+    appended = attributes(logs.clocks.values(), "appended")
     assert appended == [False, False, False, True, False]
     report = api.verify(str(given_up))
     assert [*report.findings, *report.problems] == []
     # It was there before the watermark of batch 4 passed it, and is there behind it.
-    leftovers = rows_of(api.leftovers(str(given_up), BY_RULE))
+    leftovers = primary_rows(api.leftovers(str(given_up), BY_RULE))
     assert cell_values(leftovers, "expired_batch", "last_put_batch") == [(4, 0)]
 
 
@@ -307,5 +301,5 @@ def test_row_absent_before_repartitioning_has_no_history(given_up: Path) -> None
     """A tool changed the state on the way: then nothing is made up."""
     second = [(cases.micros(7_000_000), bytes(16))]
     cases.write_store(given_up / "state/0/0", {}, {4: second})
-    leftovers = rows_of(api.leftovers(str(given_up), BY_RULE))
+    leftovers = primary_rows(api.leftovers(str(given_up), BY_RULE))
     assert cell_values(leftovers, "expired_batch", "last_put_batch") == [(4, None)]

@@ -9,7 +9,9 @@ from restarts.hand_made import SOURCE_EDITS, hand_made_cases
 from restarts.named_files import named_files
 
 from inspector import api
+from tests.attributes import attributes
 from tests.discovery.test_source_logs import file_offset, write_checkpoint
+from tests.reports import finding_ids
 
 
 @pytest.mark.parametrize(
@@ -37,9 +39,10 @@ def test_restart_verdicts_for_kafka_and_delta_offsets(tmp_path: Path) -> None:
         report = api.audit(str(checkpoint))
         assert report.verdict is not None
         assert report.verdict.restart is not None
-        ids = tuple(f.kind.id for f in report.findings if f.kind.id in ("SS127", "SS128"))
+        ids = tuple(sorted({"SS127", "SS128"} & set(finding_ids(report))))
         result[name] = (
             {True: "yes", None: "unknown", False: "no"}[report.verdict.restart.possible],
             ids,
         )
-    assert result == {name: (edit.answer, edit.findings) for name, edit in SOURCE_EDITS.items()}
+    edits = attributes(SOURCE_EDITS.values(), "answer", "findings")
+    assert result == dict(zip(SOURCE_EDITS, edits, strict=True))

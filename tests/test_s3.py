@@ -14,6 +14,8 @@ from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
 from inspector.render.report import Report
 from tests.fixture_folder import NEWEST
+from tests.listings import contents_below
+from tests.reports import cell_values
 from tests.test_object_stores import ANALYSES, CASES, assert_only_root_is_read_twice, told
 
 BUCKET = "checkpoints"
@@ -86,10 +88,8 @@ def upload(s3: Account) -> Callable[[str], str]:
 
     def copy(case: str) -> str:
         root = NEWEST / case / "checkpoint"
-        for file in root.rglob("*"):
-            if file.is_file():
-                key = f"{case}/{file.relative_to(root).as_posix()}"
-                client.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
+        for path, content in contents_below(root).items():
+            client.put_object(Bucket=BUCKET, Key=f"{case}/{path}", Body=content)
         s3.asked.clear()
         return f"s3a://{BUCKET}/{case}"
 
@@ -149,10 +149,7 @@ def test_copy_between_disk_and_s3(s3: Account, tmp_path: Path) -> None:
     api.copy(first, second, on_s3)
     api.copy(second, back, on_s3, dest_storage_options={})
     rows = [
-        sorted(
-            (row["key_hex"], row["value_hex"])
-            for row in api.rows(root, options, raw=True).primary.rows
-        )
+        sorted(cell_values(api.rows(root, options, raw=True).primary.rows, "key_hex", "value_hex"))
         for root, options in ((first, on_s3), (second, on_s3), (back, Options()))
     ]
     assert rows[0] == rows[1] == rows[2]

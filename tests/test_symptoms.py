@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from zipfile import ZipFile
@@ -16,6 +14,7 @@ import pytest
 
 from inspector import docs
 from tests.cli.support import checkpoint_of, run
+from tests.spark_errors import WITH_STATE_ERRORS, error_messages, spark_home
 from tests.troubles import troubled
 
 LINES = [
@@ -32,9 +31,9 @@ its words, what people say, or the memory of who wrote it down.
 TEXT = "\n".join(map(docs.read_page, docs.SYMPTOM_PAGES))
 WORDS = files(docs.__name__).joinpath("words.txt").read_text("utf-8")
 PHRASES = files(docs.__name__).joinpath("messages.txt").read_text("utf-8")
-ENTRIES = [
-    re.sub("`", "", line[4:]).split(", ") for line in TEXT.splitlines() if line.startswith("### ")
-]
+HEADINGS = re.findall("^### (.*)$", TEXT.replace("`", ""), re.M)
+NAMES_OF_ENTRIES = [heading.split(", ") for heading in HEADINGS]
+FIRST_NAMES = re.findall("^### (.*?)(?:, |$)", TEXT.replace("`", ""), re.M)
 
 
 def first(text: str) -> str:
@@ -65,38 +64,11 @@ CLASSES = {
 """Class -> the entry of its words, as Spark's own file of templates has them, without the class."""
 
 
-def home_of_spark() -> Path:
-    spec = find_spec("pyspark")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent
-
-
-def templates() -> dict[str, str]:
-    """The words of every class of the PySpark that is installed: the JVM's and Python's."""
-    home = home_of_spark()
-    (jar,) = (home / "jars").glob("spark-common-utils_*.jar")
-    with ZipFile(jar) as archive:
-        texts = [archive.read(n) for n in archive.namelist() if re.match(r"error/error-c.*on$", n)]
-    texts += [path.read_bytes() for path in (home / "errors").glob("error-conditions.json")]
-    words: dict[str, str] = {}
-    for conditions in map(json.loads, texts):
-        for name, condition in conditions.items():
-            if "message" not in condition:
-                continue
-            message = " ".join(condition["message"])
-            words[name] = message
-            for below, options in condition.get("subClass", {}).items():
-                words[f"{name}.{below}"] = f"{message} {' '.join(options['message'])}"
-    return words
-
-
-def test_spark_error_words_find_symptom() -> None:
-    words = templates()
-    if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in words:
-        return  # a release before those that the page is about
-    entries = {name: first(re.sub(r"<\w+>", "x", words[name])) for name in CLASSES}
-    assert entries == CLASSES
+@WITH_STATE_ERRORS
+@pytest.mark.parametrize("name", CLASSES)
+def test_spark_error_words_find_symptom(name: str) -> None:
+    words = re.sub(r"<\w+>", "x", error_messages()[name])
+    assert first(words) == CLASSES[name]
 
 
 OF_STATE = re.compile(
@@ -106,12 +78,17 @@ OF_STATE = re.compile(
 )
 
 
-def test_state_error_classes_are_explained_by_name_and_message() -> None:
-    names = [name for name in templates() if OF_STATE.search(name)]
-    assert len(names) > 20
-    assert [name for name in names if docs.lookup(name) is None] == []
-    messages = [f"org.apache.spark.SparkException: [{name}] It failed." for name in names]
-    assert [message for message in messages if docs.lookup(message) is None] == []
+STATE_CLASSES = [name for name in error_messages() if OF_STATE.search(name)]
+
+
+def test_installed_spark_has_state_error_classes() -> None:
+    assert len(STATE_CLASSES) > 20
+
+
+@pytest.mark.parametrize("name", STATE_CLASSES)
+def test_state_error_class_is_explained_by_name_and_message(name: str) -> None:
+    assert docs.lookup(name) is not None
+    assert docs.lookup(f"org.apache.spark.SparkException: [{name}] It failed.") is not None
 
 
 PHRASE_PARTS = " ... ".join(re.findall(r"^    (.*)$", PHRASES, re.M)).split(" ... ")
@@ -121,38 +98,36 @@ PHRASE_PARTS = " ... ".join(re.findall(r"^    (.*)$", PHRASES, re.M)).split(" ..
 @cache
 def jars_by_class() -> dict[str, Path]:
     """Return the jar of each class of the installed Spark that writes logs."""
-    jars = sorted((home_of_spark() / "jars").glob("s*.jar"))
-    named = [
-        jar for jar in jars if re.match(r"spark-(core|sql|catalyst|unsafe)_|snappy-", jar.name)
-    ]
+    jars = spark_home() / "jars"
+    sql = (*jars.glob("spark-sql_*.jar"), *jars.glob("spark-catalyst_*.jar"))
+    core = (*jars.glob("spark-core_*.jar"), *jars.glob("spark-unsafe_*.jar"))
     result: dict[str, Path] = {}
-    for jar in named:
+    for jar in (*jars.glob("snappy-*.jar"), *core, *sql):
         with ZipFile(jar) as archive:
             result |= dict.fromkeys(archive.namelist(), jar)
     return result
 
 
+RELEASE = str(import_module("pyspark.version").__version__)[:3]
+CLASS_FILE = re.compile(rf"{re.escape(RELEASE)}\S* (\w+/\S+)")
+"""The origin of a message that is in a class of the installed Spark."""
+
+
 @pytest.mark.parametrize(
-    ("origin", "message"), [(origin, message) for _, origin, message in LINES if "/" in origin]
+    ("origin", "message"),
+    [(origin, message) for _, origin, message in LINES if CLASS_FILE.fullmatch(origin)],
 )
 def test_log_phrase_exists_in_spark_class(origin: str, message: str) -> None:
-    release, class_ = origin.split(" ")
-    if not pyspark_version().startswith(release[:3]):
-        return  # the class of another release
-    name = f"{class_}.class"
+    name = CLASS_FILE.sub(r"\1.class", origin)
     with ZipFile(jars_by_class()[name]) as archive:
         body = archive.read(name)
     assert [part for part in PHRASE_PARTS if part in message and part.encode() in body] != []
 
 
-def pyspark_version() -> str:
-    return str(getattr(import_module("pyspark.version"), "__version__", ""))
-
-
 def test_every_symptom_has_message_example() -> None:
     tried = {*MESSAGES.values(), *CLASSES.values()}
-    assert len(ENTRIES) >= 60
-    assert [names[0] for names in ENTRIES if not tried & set(names)] == []
+    assert len(NAMES_OF_ENTRIES) >= 60
+    assert [names for names in NAMES_OF_ENTRIES if tried.isdisjoint(names)] == []
 
 
 def test_every_symptom_names_command() -> None:
@@ -174,7 +149,7 @@ def test_stack_trace_explains_last_cause_first() -> None:
 
 
 def test_long_log_explains_three_and_names_others() -> None:
-    log = "\n".join(text for text in MESSAGES if len(text) > 60)
+    log = "\n".join(sorted(MESSAGES, key=len)[-100:])
     text = docs.lookup(log) or ""
     assert len(re.findall(r"^### ", text, re.M)) == 3
     assert "Also in this text: " in text
@@ -324,12 +299,12 @@ def test_unknown_text_lists_symptoms_by_group() -> None:
 
 def test_symptom_groups_have_every_entry() -> None:
     groups = docs.symptom_groups()
-    assert [*chain(*groups.values())] == [names[0] for names in ENTRIES]
+    assert [*chain(*groups.values())] == FIRST_NAMES
 
 
 def test_colloquial_words_are_index_only() -> None:
-    names = {line.partition(": ")[0] for line in WORDS.splitlines()}
-    assert names <= {*docs.PAGES, *(entry[0] for entry in ENTRIES)}
+    names = set(re.findall("^(.*?): ", WORDS, re.M))
+    assert names <= {*docs.PAGES, *FIRST_NAMES}
     assert "killed for memory" in WORDS
     assert "killed for memory" not in (docs.lookup("OOM killed pods") or "killed for memory")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -28,14 +29,12 @@ TIMED = struct_of(TEXT, LONG)
 
 
 @pytest.mark.parametrize("kind", [KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST])
-@given(rows=st.lists(st.tuples(st.text(max_size=20), st.integers(-(2**63), 2**63 - 1))))
+@given(rows=st.lists(st.tuples(st.text(max_size=20), st.integers(-(2**63), 2**63 - 1)), min_size=1))
 def test_keys_with_a_time_are_read_back(kind: KeyEncoding, rows: list[tuple[str, int]]) -> None:
     encoder = KeyEncoder(kind)
     keys = [encode.row(TIMED, row) for row in rows]
-    stored = [key for key, _ in StoredRows(encoder, TIMED).records((key, b"") for key in keys)]
+    stored = [key for key, _ in StoredRows(encoder, TIMED).records(zip(keys, repeat(b"")))]
     buffer, offsets, lengths = concatenate(stored)
-    if not stored:
-        return
     read = KeyDecoder(TIMED, encoder).rows(buffer, Spans(offsets, lengths))
     spans = zip(read.offsets.tolist(), read.lengths.tolist(), strict=True)
     assert [read.data[start : start + size] for start, size in spans] == keys
@@ -60,9 +59,10 @@ def test_keys_ordered_by_a_null_are_refused() -> None:
 
 @given(rows=st.lists(st.tuples(st.binary(max_size=40), st.binary(max_size=40))))
 def test_puts_of_a_block_are_framed_as_single_records(rows: list[tuple[bytes, bytes]]) -> None:
-    buffer, starts, lengths = concatenate([b"x", *(part for row in rows for part in row)])
-    spans = [np.ascontiguousarray(part[n::2]) for n in (1, 2) for part in (starts, lengths)]
-    block = RecordBlock(buffer, 0, 0, spans[0], spans[1], spans[2], spans[3])
+    buffer, starts, lengths = concatenate([b"x", *chain.from_iterable(rows)])
+    keys = np.ascontiguousarray(starts[1::2]), np.ascontiguousarray(lengths[1::2])
+    puts = np.ascontiguousarray(starts[2::2]), np.ascontiguousarray(lengths[2::2])
+    block = RecordBlock(buffer, 0, 0, *keys, *puts)
     assert frame_puts(block) == b"".join(record(key, value) for key, value in rows)
 
 

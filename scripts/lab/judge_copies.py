@@ -4,6 +4,7 @@
     python scripts/lab/judge_copies.py                                  all families and providers
     python scripts/lab/judge_copies.py --families stateful --providers hdfs,zips
     python scripts/lab/judge_copies.py --families timers,ttl --providers forced,checksums
+    python scripts/lab/judge_copies.py --families left_outer-2:hdfs,timers:changelogs    these pairs
     python3.10 scripts/lab/judge_copies.py --inspector /path/to/python   with another PySpark
     python scripts/lab/judge_copies.py --starts    only how soon Spark starts from a compact copy
     python scripts/lab/judge_copies.py --moves     only copies by hand, and moved checkpoints
@@ -581,8 +582,9 @@ def main() -> None:
         print(
             f"{'query':<18}{'provider':<12}{'batches':>8}{'rows':>7}{'evicted':>9}{'called':>8}{'again':>7}"
         )
-        for name in args.families.split(","):
-            for provider in args.providers.split(","):
+        for item in args.families.split(","):
+            name, _, only = item.partition(":")
+            for provider in (only or args.providers).split(","):
                 if not FAMILIES[name].is_for(provider, judge.release):
                     continue
                 verdict = judge.judge_again(name, provider)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from inspector import api
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import StoreTable
+from inspector.render.report import Report
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, copy_of, run, tree
 from tests.reports import cell_values
 
@@ -44,13 +47,15 @@ def test_exported_tables_have_all_rows_and_changes() -> None:
 
 def test_store_reports_have_the_rows_of_the_rows_report() -> None:
     reports = store_reports(Run.start(JOIN, None), "rows")
-    rows = [row for _, report in reports for row in report.primary.rows]
-    assert sorted(map(str, rows)) == sorted(map(str, api.rows(JOIN).primary.rows))
+    assert sorted(map(str, rows_in(reports))) == sorted(map(str, api.rows(JOIN).primary.rows))
     later = store_reports(Run.start(JOIN, None), "changes", from_batch=3)
-    batches = [
-        batch for _, report in later for batch in cell_values(report.primary.rows, "batch_id")
-    ]
+    batches = cell_values(rows_in(later), "batch_id")
     assert (min(batches), max(batches)) == (3, 9)
+
+
+def rows_in(reports: Iterable[tuple[str, Report]]) -> list[Any]:
+    """Return the rows of the reports of all stores."""
+    return [row for _, report in reports for row in report.primary.rows]
 
 
 def test_listing_problem_is_reported_for_one_store(tmp_path: Path) -> None:
@@ -58,7 +63,7 @@ def test_listing_problem_is_reported_for_one_store(tmp_path: Path) -> None:
     (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
     first, *remaining = api.export("rows", str(root))
     assert first.problems
-    assert [table.problems for table in remaining] == [[], [], []]
+    assert attributes(remaining, "problems") == [[], [], []]
 
 
 # --- command line --------------------------------------------------------------------------------
@@ -69,16 +74,25 @@ PRINTED_JOIN = checkpoint_of("join_left_outer")
 FORMATS = ("parquet", "arrow", "csv", "ndjson")
 
 
+def read_arrow(file: Path) -> list[Any]:
+    with pa.memory_map(str(file)) as source:
+        return pa.ipc.open_file(source).read_all().to_pylist()
+
+
+def read_csv(file: Path) -> list[Any]:
+    with file.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
 def read(file: Path) -> list[Any]:
-    if file.suffix == ".parquet":
-        return pq.read_table(file).to_pylist()
-    if file.suffix == ".arrow":
-        with pa.memory_map(str(file)) as source:
-            return pa.ipc.open_file(source).read_all().to_pylist()
-    if file.suffix == ".csv":
-        with file.open(newline="") as lines:
-            return list(csv.DictReader(lines))
-    return [json.loads(line) for line in file.read_text().splitlines()]
+    """Return the rows of an exported file."""
+    readers: dict[str, Callable[[Path], list[Any]]] = {
+        ".parquet": lambda file: pq.read_table(file).to_pylist(),
+        ".arrow": read_arrow,
+        ".csv": read_csv,
+        ".ndjson": lambda file: [json.loads(line) for line in file.read_text().splitlines()],
+    }
+    return readers[file.suffix](file)
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.attributes import attributes
+from tests.checkpoint_files import remove_paths
 from tests.cli.support import checkpoint_of, copy_of, flip, run
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
@@ -57,7 +59,7 @@ def first_lines(path: Path) -> list[str]:
 
 
 def test_every_trouble_has_a_fixture_and_a_healthy_twin() -> None:
-    fixtures = {path.name for path in NEWEST.iterdir()}
+    fixtures = set(attributes(NEWEST.iterdir(), "name"))
     assert {name for name in fixtures if name.startswith("trouble_")} == {
         f"trouble_{name}" for name in NAMES
     }
@@ -241,9 +243,8 @@ def test_missing_delta_is_the_cause_of_the_verdict(tmp_path: Path) -> None:
 def test_query_without_state_is_healthy(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     shutil.rmtree(path / "state")
-    for batch in range(5, 10):  # a batch without new data, as 5 is, shows that there was state
-        (path / "offsets" / str(batch)).unlink()
-        (path / "commits" / str(batch)).unlink()
+    # A batch without new data, as 5 is, shows that there was state.
+    remove_paths(path, "offsets/[5-9]", "commits/[5-9]")
     assert first_lines(path) == [
         "Healthy if the query keeps no state: no findings; there is no folder state.",
         "Restarts from batch 5: yes if the query keeps no state; else no, as it needs state.",

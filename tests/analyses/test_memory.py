@@ -11,6 +11,7 @@ from inspector import api
 from inspector.analyses.shared.store_heaps import spark_of
 from inspector.exceptions import CheckpointError
 from inspector.render.report import Report
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import FIXTURES
 from tests.reports import cell_values, row_where, rows_of_table
@@ -97,7 +98,7 @@ def test_executors_are_compared_with_their_heap() -> None:
     assert small.footnotes[1].endswith(
         "that does not fit into a heap of 1.0 KiB, however it is spread."
     )
-    assert "shapes" not in {table.name for table in small.tables}
+    assert "shapes" not in attributes(small.tables, "name")
 
 
 def test_executors_option_computes_the_needed_heap() -> None:

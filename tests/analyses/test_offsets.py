@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from inspector import api
 from inspector.exceptions import CheckpointError
+from tests.attributes import attributes
 from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, run
 from tests.profiles import costly
 from tests.reports import cell_values
@@ -29,8 +30,8 @@ def query(
 
     ``committed`` is the last batch with a commit; all batches have one by default.
     """
-    for log in ("offsets", "commits"):
-        (root / log).mkdir(parents=True)
+    (root / "offsets").mkdir(parents=True)
+    (root / "commits").mkdir()
     (root / "metadata").write_text('{"id":"6b9eae53-51a4-46f7-8a4b-f0d2b1a6d6d4"}', "utf-8")
     for batch, lines in entries.items():
         head = {"batchWatermarkMs": 0, "batchTimestampMs": TIME_MS + 1000 * batch}
@@ -364,7 +365,7 @@ def test_unreadable_offset_log_entry_is_a_problem(kafka: Path) -> None:
     report = api.offsets(str(kafka))
     starts = [(3, None), (1, "orders:0@10, orders:1@5"), (0, "orders:0@4, orders:1@5")]
     assert cell_values(report.primary.rows, "batch_id", "start") == starts
-    assert str(kafka / "offsets" / "2") in [problem.path for problem in report.problems]
+    assert str(kafka / "offsets" / "2") in attributes(report.problems, "path")
 
 
 @costly

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,6 +21,7 @@ from inspector.findings.restart_judgement import Line, SameRows, Side
 from inspector.findings.restart_rules import Restarts, rule_of
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
 from tests.cases import write_schema
+from tests.checkpoint_files import forget_checksum, remove_paths, substitute
 from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import FIXTURES
 from tests.reports import cell_values, finding_ids, row_where
@@ -326,20 +326,23 @@ def test_older_release_may_not_read_the_checkpoint() -> None:
 def with_less_state(root: Path) -> Path:
     """Remove the newest batch, as if it had never been planned."""
     newest = int(newest_offsets(root).name)
-    for log in ("offsets", "commits"):
-        (root / log / str(newest)).unlink()
-        (root / log / f".{newest}.crc").unlink(missing_ok=True)
-    for file in root.glob(f"state/*/*/*{newest + 1}.*"):
-        file.unlink()
+    forget_checksum(root / "offsets" / str(newest)).unlink()
+    forget_checksum(root / "commits" / str(newest)).unlink()
+    remove_paths(root, f"state/*/*/*{newest + 1}.*")
     return root
 
 
 def with_watermark(root: Path, watermark_ms: int) -> Path:
     """Set another watermark in all entries of both logs."""
-    for log, key in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
-        for file in (root / log).glob("[0-9]*"):
-            file.write_text(re.sub(rf'"{key}":\d+', f'"{key}":{watermark_ms}', file.read_text()))
-            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    substitute(
+        root, "offsets/[0-9]*", r'"batchWatermarkMs":\d+', f'"batchWatermarkMs":{watermark_ms}'
+    )
+    substitute(
+        root,
+        "commits/[0-9]*",
+        r'"nextBatchWatermarkMs":\d+',
+        f'"nextBatchWatermarkMs":{watermark_ms}',
+    )
     return root
 
 

@@ -19,7 +19,9 @@ from inspector.engines.local import LocalEngine
 from inspector.exceptions import InspectorError, SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
-from tests.analyses.test_copy import checkpoint, severe, tree
+from tests.analyses.test_copy import checkpoint, severe
+from tests.attributes import attributes
+from tests.checkpoint_files import contents_below
 from tests.cli.support import run
 from tests.profiles import sampled
 from tests.reports import cell_values
@@ -65,7 +67,7 @@ def stores_in_metadata(root: Path) -> list[dict[str, Any]]:
 def test_reshaped_copy_has_the_rows_of_its_source(
     root: Path, partitions: int, tmp_path: Path
 ) -> None:
-    before, dest = tree(root), tmp_path / "copy"
+    before, dest = contents_below(root), tmp_path / "copy"
     try:
         report = api.copy(str(root), str(dest), partitions=partitions, stopped=True)
     except (CheckpointError, SourceNotWholeError):
@@ -75,7 +77,7 @@ def test_reshaped_copy_has_the_rows_of_its_source(
         assert live_rows(dest) == live_rows(root)
         assert logged_confs(dest, "spark.sql.shuffle.partitions") == {str(partitions)}
         assert severe(dest) == []
-    assert tree(root) == before
+    assert contents_below(root) == before
     assert list(tmp_path.glob(".*")) == []
 
 
@@ -94,7 +96,7 @@ def test_reshaped_copy_has_every_partition(case: str, tmp_path: Path) -> None:
     assert report.summary["partitions_before"] == 2
     assert live_rows(dest) == live_rows(root)
     assert live_rows(root).total() == report.summary["rows"] > 0
-    assert sorted(path.name for path in (dest / "state/0").glob("[0-9]*")) == list("01234")
+    assert sorted(attributes((dest / "state/0").glob("[0-9]*"), "name")) == list("01234")
     assert set(cell_values(stores_in_metadata(dest), "numPartitions")) == {5}
     assert severe(dest) == []
 
@@ -118,7 +120,7 @@ def test_plan_of_new_partitions_writes_nothing(tmp_path: Path) -> None:
     planned = api.copy(str(root), str(dest), partitions=3, plan=True)
     assert not dest.exists()
     assert planned.summary["written"] is False
-    assert "--partitions 3" in " ".join(step.command or "" for step in planned.steps)
+    assert "--partitions 3" in str(attributes(planned.steps, "command"))
     written = api.copy(str(root), str(dest), partitions=3)
     assert planned.summary["copy_state_bytes"] == written.summary["copy_state_bytes"]
 

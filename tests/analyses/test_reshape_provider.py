@@ -16,7 +16,7 @@ from inspector.analyses.copy import reshaping
 from inspector.api import CheckpointError, Options
 from inspector.exceptions import SourceNotWholeError
 from inspector.model import StoreName
-from tests.analyses.test_copy import KILLS, checkpoint, severe, tree
+from tests.analyses.test_copy import KILLS, checkpoint, severe
 from tests.analyses.test_reshape import (
     every_checkpoint,
     live_rows,
@@ -24,9 +24,11 @@ from tests.analyses.test_reshape import (
     refusal,
     stores_in_metadata,
 )
+from tests.attributes import attributes
+from tests.checkpoint_files import contents_below
 from tests.cli.support import run
 from tests.profiles import sampled
-from tests.reports import cell_values
+from tests.reports import cell_values, notes_starting_with
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CLASSES = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStoreProvider"}
@@ -34,7 +36,7 @@ CLASSES = {"hdfs": "HDFSBackedStateStoreProvider", "rocksdb": "RocksDBStateStore
 
 def file_names(root: Path, pattern: str) -> list[str]:
     """Return the names of state files that match a pattern."""
-    return [path.name for path in root.glob(f"state/**/{pattern}")]
+    return attributes(root.glob(f"state/**/{pattern}"), "name")
 
 
 LEFT = "trouble_kept_timeouts"
@@ -59,7 +61,7 @@ def other_provider(root: Path) -> Any:
     ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
 )
 def test_copy_for_the_other_provider_has_the_rows_of_its_source(root: Path, tmp_path: Path) -> None:
-    before, dest, provider = tree(root), tmp_path / "copy", other_provider(root)
+    before, dest, provider = contents_below(root), tmp_path / "copy", other_provider(root)
     try:
         report = api.copy(str(root), str(dest), provider=provider, stopped=True)
     except (CheckpointError, SourceNotWholeError):
@@ -69,7 +71,7 @@ def test_copy_for_the_other_provider_has_the_rows_of_its_source(root: Path, tmp_
         assert live_rows(dest) == live_rows(root)
         assert logged_confs(dest, PROVIDER) == {f"{PACKAGE}.{CLASSES[provider]}"}
         assert severe(dest) == []
-    assert tree(root) == before
+    assert contents_below(root) == before
     assert list(tmp_path.glob(".*")) == []
 
 
@@ -144,7 +146,7 @@ def test_plan_for_another_provider_writes_nothing_and_repeats_its_options(tmp_pa
     words: dict[str, Any] = {"provider": "rocksdb", "partitions": 3}
     planned = api.copy(str(root), str(dest), plan=True, **words)
     assert not dest.exists()
-    commands = " ".join(step.command or "" for step in planned.steps)
+    commands = str(attributes(planned.steps, "command"))
     assert "--partitions 3 --provider rocksdb" in commands
     written = api.copy(str(root), str(dest), **words)
     assert planned.summary["copy_state_bytes"] == written.summary["copy_state_bytes"]
@@ -205,7 +207,7 @@ def test_rows_of_a_copy_for_rocksdb_are_erased(tmp_path: Path) -> None:
     report = api.copy(
         str(checkpoint("dedup_no_watermark")), dest, options, evict="rows", provider="rocksdb"
     )
-    (note,) = (note for note in report.notes if note.startswith("Erased ("))
+    (note,) = notes_starting_with(report, "Erased (")
     assert "each partition is one new changelog" in note
 
 
@@ -278,13 +280,13 @@ def test_copy_with_checksums_that_differ_is_discarded(
 def test_kill_at_any_write_leaves_no_reshaped_copy(tmp_path: Path) -> None:
     root, dest = tmp_path / "source", tmp_path / "copy"
     shutil.copytree(checkpoint(LEFT), root)
-    before, old = tree(root), 'evict="leftovers")'
+    before, old = contents_below(root), 'evict="leftovers")'
     assert old in KILLS
     program = KILLS.replace(old, 'evict="leftovers", provider="rocksdb", partitions=3)')
     command = [sys.executable, "-c", program, str(root), str(dest), "within"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) >= 10
-    assert tree(root) == before
+    assert contents_below(root) == before
     assert severe(dest) == []
     assert file_names(dest, "*.snapshot") + file_names(dest, "*.delta") == []
 

@@ -13,8 +13,10 @@ from inspector import api
 from inspector.api import Options
 from inspector.checkpoint.state_schema import StateSchema, parse_state_schema
 from inspector.model import Redact
-from tests.analyses.test_copy import checkpoint, severe, tree
+from tests.analyses.test_copy import checkpoint, severe
 from tests.analyses.test_reshape import live_rows, logged_confs, refusal
+from tests.attributes import attributes
+from tests.checkpoint_files import contents_below
 from tests.cli.support import run
 from tests.reports import cell_values
 
@@ -39,7 +41,7 @@ def test_converted_copy_has_the_schema_of_a_query_in_format_2(
 ) -> None:
     """Spark ran the query in both formats with equal input."""
     root, (twin, conf) = checkpoint(case, release), QUERIES[case]
-    before, dest = tree(root), tmp_path / "copy"
+    before, dest = contents_below(root), tmp_path / "copy"
     report = api.copy(str(root), str(dest), state_format="2")
     assert report.summary["state_format"] == 2
     assert report.summary["rows"] == live_rows(root).total() > 0
@@ -50,7 +52,7 @@ def test_converted_copy_has_the_schema_of_a_query_in_format_2(
         map(vars, expected.value.fields), "name"
     )
     assert severe(dest) == []
-    assert tree(root) == before
+    assert contents_below(root) == before
 
 
 def test_converted_group_state_has_rows_of_a_query_in_format_2(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_plan_of_a_conversion_repeats_the_option(tmp_path: Path) -> None:
     root, dest = checkpoint("agg_v1"), tmp_path / "copy"
     planned = api.copy(str(root), str(dest), state_format="2", plan=True)
     assert not dest.exists()
-    assert "--state-format 2" in " ".join(step.command or "" for step in planned.steps)
+    assert "--state-format 2" in str(attributes(planned.steps, "command"))
 
 
 # --- refusals ------------------------------------------------------------------------------------

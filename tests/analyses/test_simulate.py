@@ -15,6 +15,7 @@ from inspector.discovery.what_if import delay_of
 from inspector.exceptions import CheckpointError
 from inspector.model import JOIN_COUNT_STORES, JOIN_INDEX_STORES, JOIN_ROW_STORES
 from tests import cases
+from tests.checkpoint_files import remove_paths
 from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
@@ -50,7 +51,7 @@ def test_current_watermark_delay_keeps_the_heap(case: str) -> None:
 
 def test_old_delay_of_zero_is_printed() -> None:
     report = simulated("agg_append", watermark_delay="10s", old_delay="0s")
-    assert any("(now 0 s)" in line for line in api.render(report))
+    assert "(now 0 s)" in "\n".join(api.render(report))
 
 
 def test_join_counter_with_a_lost_version_starts_later(tmp_path: Path) -> None:
@@ -121,8 +122,7 @@ def test_batches_without_offset_log_entry_are_left_out(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("agg_append"), root)
     rows = list(api.simulate(str(root), watermark_delay="1s").tables[1].rows)
-    for batch in range(6):
-        (root / "offsets" / str(batch)).unlink()
+    remove_paths(root, "offsets/[0-5]")
     report = api.simulate(str(root), watermark_delay="1s")
     assert list(report.tables[1].rows) == rows[6:]
     (row,) = report.primary.rows
@@ -156,9 +156,7 @@ def test_join_rows_are_at_most_without_early_logs(tmp_path: Path) -> None:
     options = api.Options(join_retention=("left=0s", "right=0s"))
     rows = api.simulate(str(root), options, watermark_delay="1s").primary.rows
     assert cell_values(rows, "certainty") == ["exact"] * 4
-    for log in ("offsets", "commits"):
-        for batch in range(4):
-            (root / log / str(batch)).unlink()
+    remove_paths(root, "offsets/[0-3]", "commits/[0-3]")
     rows = api.simulate(str(root), options, watermark_delay="1s").primary.rows
     assert cell_values(rows, "certainty") == ["at most"] * 4
 
@@ -209,8 +207,8 @@ def test_join_with_a_long_delay_keeps_all_rows(case: str) -> None:
         for row in batches
         if row["store_name"] in JOIN_COUNT_STORES
     }
-    for store in {row["store_name"] for row in batches} - {*JOIN_COUNT_STORES}:
-        of_store = [row for row in batches if row["store_name"] == store]
+    for store in set(cell_values(batches, "store_name")) - {*JOIN_COUNT_STORES}:
+        of_store = rows_where(batches, store_name=store)
         came: set[tuple[str, str]] = set()
         for row in of_store:
             came |= joined_rows(case, store, row["batch_id"] + 1)

@@ -12,7 +12,8 @@ import inspector.api as api
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
 from inspector.render.page import BarChart, LineChart
-from tests.reports import cell_values, rows_of_table
+from tests.attributes import attributes
+from tests.reports import blocks_of, cell_values, rows_of_table
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 
@@ -131,7 +132,7 @@ def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChar
     page = trend(tmp_path, *rows).page
     assert page is not None
     assert cell_values(map(vars, page), "title") == ["Growth", "Findings", "Commits"]
-    blocks = [block for section in page for block in section.blocks]
+    blocks = blocks_of(page, object)
     return [block for block in blocks if isinstance(block, (LineChart, BarChart))]
 
 
@@ -146,15 +147,13 @@ def test_trend_page_has_charts_of_growth_findings_and_idle_time(tmp_path: Path) 
         row(0, "s3://bucket/b", row_bytes=10, batch_time=NOW),
     )
     assert isinstance(bytes_of, LineChart)
-    assert [(item.name, item.values) for item in bytes_of.series] == [
-        ("s3://bucket/a", [150, 300, None])
-    ]
+    assert attributes(bytes_of.series, "name", "values") == [("s3://bucket/a", [150, 300, None])]
     assert (bytes_of.batches, bytes_of.over) == (range(1, 4), ("audit", "audits"))
     assert isinstance(findings, LineChart)
     # Both stores of the checkpoint have the finding of the first audit.
-    assert [sery.values for sery in findings.series] == [[1, 2, 0]]
+    assert attributes(findings.series, "values") == [[1, 2, 0]]
     assert isinstance(idle, BarChart)
-    assert [(bar.label, bar.parts) for bar in idle.bars] == [
+    assert attributes(idle.bars, "label", "parts") == [
         ("shrinks", (3 * 86_400_000,)),
         ("a", (2 * 86_400_000,)),
         ("b", (0,)),
@@ -162,7 +161,7 @@ def test_trend_page_has_charts_of_growth_findings_and_idle_time(tmp_path: Path) 
 
 
 def test_trend_page_of_one_audit_has_no_lines(tmp_path: Path) -> None:
-    assert [chart.title for chart in charts(tmp_path, row(0))] == ["The longest idle"]
+    assert attributes(charts(tmp_path, row(0)), "title") == ["The longest idle"]
 
 
 def test_trend_page_has_at_most_5_lines_and_10_bars(tmp_path: Path) -> None:
@@ -174,7 +173,7 @@ def test_trend_page_has_at_most_5_lines_and_10_bars(tmp_path: Path) -> None:
     audit_history.HistoryTable(str(tmp_path / "h"), {}).append(rows)
     bytes_of, _, idle = charts(tmp_path)
     assert isinstance(bytes_of, LineChart)
-    assert [sery.name for sery in bytes_of.series] == ["11", "10", "9", "8", "7"]
+    assert attributes(bytes_of.series, "name") == ["11", "10", "9", "8", "7"]
     assert bytes_of.about == "In s3://bucket/NAME"
     assert isinstance(idle, BarChart)
     assert len(idle.bars) == 10

@@ -15,6 +15,8 @@ import pytest
 from inspector import api
 from inspector.findings.finding import Severity
 from inspector.findings.verdict import Level
+from tests.byte_damage import without_sums
+from tests.checkpoint_files import remove_paths
 from tests.cli.support import copy_of, run
 from tests.profiles import sampled
 from tests.troubles import troubled
@@ -247,8 +249,7 @@ def _lose_all(*names: str) -> Callable[[Path], None]:
     """Return a damage that deletes folders."""
 
     def lose(root: Path) -> None:
-        for name in names:
-            shutil.rmtree(root / name)
+        remove_paths(root, *names)
 
     return lose
 
@@ -415,7 +416,6 @@ def test_first_two_lines_name_the_damage(
 ) -> None:
     case, damage, words = DAMAGES[name]
     root = copy_of(case, tmp_path)
-    for path in root.rglob(".*.crc"):
-        path.unlink()
+    without_sums(root)
     damage(root)
     assert re.search(words, two_lines(root, monkeypatch))

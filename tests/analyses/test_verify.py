@@ -13,6 +13,7 @@ from inspector import api
 from inspector.decode.frames import inflate
 from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
+from tests.attributes import attributes
 from tests.cli.support import change, checkpoint_of, copy_of, flip, run
 from tests.encode import END, compress, state_file
 from tests.fixture_folder import FIXTURES, NEWEST
@@ -74,7 +75,7 @@ def test_subsets_together_cover_all_files(
     assert complete["files_that_passed"] == sum(files)
     assert complete["checksum_files_that_passed"] == sum(checksum_files)
     reports = [api.verify(path, subset=f"{number}/5") for number in (1, 2, 3, 4, 5)]
-    summaries = [report.summary for report in reports]
+    summaries = attributes(reports, "summary")
     names = ("files_that_passed", "checksum_files_that_passed")
     assert cell_values(summaries, *names) == list(zip(files, checksum_files, strict=True))
     parts = [vars(report.part) for report in reports]
@@ -86,7 +87,7 @@ def test_damaged_file_is_found_in_one_subset(tmp_path: Path) -> None:
     flip(path / "state/0/0/3.delta", 300)
     reports = [api.verify(str(path), subset=f"{number}/4") for number in (1, 2, 3, 4)]
     assert sorted(bool(report.problems) for report in reports) == [False, False, False, True]
-    assert sorted(report.complete for report in reports) == [False, True, True, True]
+    assert sorted(attributes(reports, "complete")) == [False, True, True, True]
 
 
 def test_subset_is_reported_as_a_part() -> None:

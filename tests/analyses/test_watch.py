@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from inspector.analyses.watch import watch
 from inspector.cli.exits import Exit
 from inspector.exceptions import NotACheckpointError
 from inspector.findings.verdict import Verdict
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, run
 from tests.growing import Growing
 from tests.reports import cell_values, finding_ids, rows_of_table
@@ -58,9 +59,7 @@ def test_watch_rows_equal_timeline_and_audit(
 ) -> None:
     path = str(checkpoint_of(case))
     reports = list(watch(path, **NO_WAIT, until=newest, last=newest + 1))
-    assert cell_values([report.summary for report in reports], "batch_id") == list(
-        range(newest + 1)
-    )
+    assert cell_values(attributes(reports, "summary"), "batch_id") == list(range(newest + 1))
     assert cell_values(reports[-1].primary.rows, *WATCHED) == [row]
     assert cell_values(reports[-1].primary.rows, "leftovers") == [leftovers]
     totals = rows_of_table(api.timeline(path), "totals")
@@ -112,8 +111,7 @@ def test_watch_reports_new_and_gone_findings(
 def test_gone_finding_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After batch 5 the query continues on a checkpoint without leftovers."""
     query = Growing("trouble_kept_timeouts", tmp_path)
-    for batch in range(6):
-        query.run(batch)
+    query.run(*range(6))
     healthy = Growing("healthy_kept_timeouts", tmp_path / "healthy")
     (healthy.root / "metadata").write_text('{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}')
     watched = watch(str(query.root), **NO_WAIT)
@@ -133,8 +131,7 @@ def test_gone_finding_is_reported_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_store_with_a_damaged_delta_is_not_counted_as_read(tmp_path: Path) -> None:
     query = Growing("healthy_kept_timeouts", tmp_path)
-    for batch in range(4):
-        query.run(batch)
+    query.run(0, 1, 2, 3)
     (query.root / "state/0/1/3.delta").write_bytes(b"nonsense")
     (report,) = watch(str(query.root), **NO_WAIT, until=3)
     (row,) = report.primary.rows
@@ -248,8 +245,7 @@ def test_folder_without_a_checkpoint_is_exit_code_3(tmp_path: Path) -> None:
 
 def test_unreadable_delta_is_reported_once(tmp_path: Path) -> None:
     query = Growing(CASE, tmp_path)
-    for batch in range(4):
-        query.run(batch)
+    query.run(0, 1, 2, 3)
     (query.root / "state/0/1/2.delta").write_bytes(b"nonsense")
     outcome = run("watch", query.root, "--last", "3", "--until", "3")
     assert outcome.code == Exit.INCOMPLETE
@@ -260,7 +256,7 @@ def test_unreadable_delta_is_reported_once(tmp_path: Path) -> None:
 def samples(file: Path) -> dict[str, float]:
     """Return the value of each metric in a file for Prometheus."""
     families = text_string_to_metric_families(file.read_text())
-    return {sample.name: sample.value for family in families for sample in family.samples}
+    return dict(attributes(chain.from_iterable(attributes(families, "samples")), "name", "value"))
 
 
 def test_prometheus_file_has_the_metrics_of_the_newest_batch(tmp_path: Path) -> None:

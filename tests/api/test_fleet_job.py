@@ -28,10 +28,11 @@ from inspector.kernel.loader import PYTHON
 from inspector.render.display import Display
 from inspector.render.fleet import Form, document
 from tests.analyses.shared.test_report_cache import body, copy_of
-from tests.cases import hdfs_cases, rocksdb_cases
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of
+from tests.fixture_folder import FIXTURES
 
-EVERY = [path / "checkpoint" for path in (*hdfs_cases(), *rocksdb_cases())]
+EVERY = sorted(FIXTURES.glob("*/*/checkpoint"))
 FEW = [str(checkpoint_of(case)) for case in ("agg_update", "agg_append", "agg_v1", "agg_global")]
 
 
@@ -98,7 +99,7 @@ def test_jobs_list_and_audit_at_once_checkpoints(monkeypatch: pytest.MonkeyPatch
     engine = Executors()
     assert None not in audited(FEW, engine).values()
     assert [len(job) for job in engine.jobs] == [3, 3, 1, 1]
-    assert [work.cost for work in engine.jobs[0]] == [0, 0, 0]
+    assert attributes(engine.jobs[0], "cost") == [0, 0, 0]
     agg_update = engine.jobs[1][0]
     assert agg_update.files >= 20
     assert agg_update.weight >= 12_006
@@ -149,14 +150,14 @@ def test_interrupted_job_continues_from_the_cache(
     paths = [str(copy_of("agg_update", tmp_path / name)) for name in "abcdef"]
     options = api.Options(cache=str(tmp_path / "cache"))
     first = audits_by_executors(map(Found, paths), options, Executors())
-    assert [audit.path for audit in islice(first, 3)] == paths[:3]
+    assert attributes(islice(first, 3), "path") == paths[:3]
     del first  # as if the process had ended
     cache_files.cache_files.cache_clear()
     engine = Executors()
     again = audited(paths, engine, options)
     from_cache = [run_of(again, path).is_kept for path in paths]
     assert from_cache == [True, True, True, True, False, False]
-    assert [len(job) for job in engine.jobs if job] == [2, 2, 2, 2]
+    assert [len(job) for job in engine.jobs] == [2, 0, 2, 0, 2, 2]
     expected = body(api.audit(paths[0]))
     assert body(run_of(again, paths[0]).report) == expected
     assert body(run_of(again, paths[5]).report) == body(api.audit(paths[5]))
@@ -209,6 +210,6 @@ def test_fleet_members_in_memory_are_small(output: str) -> None:
         form = Form("audit", output, Display(), details=False, keep=spool.keep)
         members = [form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(100)]
         assert not isinstance(members[0].text, str)
-        fields = [(m.row, m.columns, m.names, m.cause, m.to_do) for m in members]
+        fields = attributes(members, "row", "columns", "names", "cause", "to_do")
         assert len(pickle.dumps(fields)) < 400 * 100
         assert "/99" in "".join(document(form, members))

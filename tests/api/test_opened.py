@@ -15,7 +15,9 @@ from inspector import analyses, api
 from inspector.api.opened import OpenCheckpoint
 from inspector.model import Redact
 from inspector.render.renderers import render
+from tests.attributes import attributes
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
+from tests.reports import cell_values
 
 LEAK = checkpoint_of("fmgws_event_ignore")
 
@@ -58,9 +60,9 @@ def test_call_options_override_the_options_of_the_checkpoint() -> None:
     assert opened.sizes().summary["version"] == 5
     assert opened.sizes(batch=7).summary["version"] == 8
     assert opened.sizes(state_version=9).summary["version"] == 9
-    assert {row["partition_id"] for row in opened.rows().primary.rows} == {1}
+    assert set(cell_values(opened.rows().primary.rows, "partition_id")) == {1}
     everywhere = opened.rows(partition_id=None, limit=0).primary.rows
-    assert {row["partition_id"] for row in everywhere} == {0, 1}
+    assert set(cell_values(everywhere, "partition_id")) == {0, 1}
     assert opened.sizes().summary["version"] == 5
 
 
@@ -75,7 +77,7 @@ def test_options_accept_words_for_enums_and_lists() -> None:
     assert len(list(opened.history(where="value=once-000").primary.rows)) == 2
     assert opened.top(engine="local").summary == opened.top().summary
     (table,) = opened.export(what="rows", mode="failfast")
-    assert sum(batch.num_rows for batch in table.batches) == 128
+    assert sum(attributes(table.batches, "num_rows")) == 128
     assert list(opened.diff(LEAK).primary.rows) == []
     assert list(opened.diff(other=str(LEAK)).primary.rows) == []
 

@@ -15,6 +15,7 @@ from inspector.checkpoint.trees import Entry
 from inspector.exceptions import NotACheckpointError
 from inspector.model import FileKind, StoreFile, StoreId, Version
 from inspector.providers.registry import classify
+from tests.attributes import attributes
 from tests.cli.support import tree
 
 JOIN = ("left-keyToNumValues", "left-keyWithIndexToValue", "right-keyToNumValues")
@@ -56,13 +57,13 @@ def test_layout_of_an_operator(tmp_path: Path) -> None:
     assert operator.expected_stores == ("default",)
     assert not operator.has_state_schema
     assert operator.store_names == ("default",)
-    assert [partition.partition_id for partition in operator.partitions] == [0, 9, 10]
+    assert attributes(operator.partitions, "partition_id") == [0, 9, 10]
     (store,) = operator.partitions[0].stores
     assert (store.store, store.directory) == (StoreId(0, "default", 0), "state/0/0")
-    assert [Path(file.path).name for file in store.files] == [
+    assert attributes(map(Path, attributes(store.files, "path")), "name") == [
         *(TEMPORARY, ".9.delta.crc", "9.delta", "10.delta", "10.snapshot", "odd")
     ]
-    assert [file.version for file in store.files] == [1, 9, 9, 10, 10, None]
+    assert attributes(store.files, "version") == [1, 9, 9, 10, 10, None]
 
 
 def test_store_file_path_kind_version_and_size(tmp_path: Path) -> None:
@@ -79,10 +80,10 @@ def test_store_file_path_kind_version_and_size(tmp_path: Path) -> None:
 
 def test_join_stores_are_folders(tmp_path: Path) -> None:
     layout = layout_of(tmp_path, *JOIN_FILES, "state/1/2/", "state/0/0/1.delta")
-    assert [operator.operator_id for operator in layout.operators] == [0, 1]
+    assert attributes(layout.operators, "operator_id") == [0, 1]
     join = layout.operators[1]
     assert join.store_names == JOIN
-    assert [len(partition.stores) for partition in join.partitions] == [3, 3, 0]
+    assert list(map(len, attributes(join.partitions, "stores"))) == [3, 3, 0]
     assert join.stores[4].store == StoreId(1, JOIN[1], 1)
     assert join.stores[4].directory == f"state/1/1/{JOIN[1]}"
 
@@ -138,7 +139,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
 
     monkeypatch.setattr(local_files, "listing", locked)
     result = discover(storage, classify)
-    assert [partition.partition_id for partition in result.operators[0].partitions] == [0]
+    assert attributes(result.operators[0].partitions, "partition_id") == [0]
     (problem,) = result.problems
     assert (problem.slug, problem.message) == ("denied", "Permission denied")
     assert problem.path == f"{tmp_path}/state/0/1"
@@ -156,9 +157,11 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     before = tree(root)
     storage = Storage.open(str(root))
     read_logs(storage)
-    for operator in discover(storage, classify).operators:
-        read_operator_metadata(storage, operator.operator_id)
-        read_state_schema(storage, operator.operator_id)
+    assert attributes(discover(storage, classify).operators, "operator_id") == [0, 1]
+    read_operator_metadata(storage, 0)
+    read_operator_metadata(storage, 1)
+    read_state_schema(storage, 0)
+    read_state_schema(storage, 1)
     assert list(storage.stream("state/0/0/1.delta")) == [b"12345"]
     assert tree(root) == before
 
@@ -179,10 +182,10 @@ def test_folder_next_to_a_store_is_foreign(tmp_path: Path, name: str, with_metad
         (root / "state/0/_metadata").mkdir()
         (root / "state/0/_metadata/metadata").write_text(METADATA)
     result = discover(Storage.open(str(root)), classify)
-    assert [layout.store for layout in result.stores] == [
+    assert attributes(result.stores, "store") == [
         *(StoreId(0, "default", 0), StoreId(0, "default", 1)),
     ]
-    assert [(problem.slug, problem.path) for problem in result.problems] == [
+    assert attributes(result.problems, "slug", "path") == [
         ("foreign-folder", f"{root}/state/0/0/{name}"),
         ("foreign-folder", f"{root}/state/0/1/backup"),
     ]
@@ -202,4 +205,4 @@ def test_metadata_names_unknown_stores(tmp_path: Path) -> None:
     (root / "state/0/_metadata/metadata").write_text(text)
     result = discover(Storage.open(str(root)), classify)
     assert result.operators[0].store_names == ("mine",)
-    assert [problem.path for problem in result.problems] == [f"{root}/state/0/0/other"]
+    assert attributes(result.problems, "path") == [f"{root}/state/0/0/other"]

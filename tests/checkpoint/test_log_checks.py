@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import count
+from typing import TypeVar
 
 import pytest
 
@@ -17,6 +19,7 @@ from inspector.checkpoint.log_checks import (
     without_doubtful,
 )
 from inspector.model import BatchClock, BatchId
+from tests.attributes import attributes
 
 
 def clocks(*watermarks: tuple[int | None, int | None]) -> dict[BatchId, BatchClock]:
@@ -31,7 +34,7 @@ def cross_check(
     offsets: Sequence[int], commits: Sequence[int], *watermarks: tuple[int | None, int | None]
 ) -> list[tuple[str, str | None]]:
     problems = cross_checks([*map(BatchId, offsets)], [*map(BatchId, commits)], clocks(*watermarks))
-    return [(problem.slug, problem.path) for problem in problems]
+    return attributes(problems, "slug", "path")
 
 
 @pytest.mark.parametrize(
@@ -127,8 +130,8 @@ def test_new_data_is_unknown_after_a_changed_offset_format() -> None:
     four = {BatchId(n): BatchClock(BatchId(n), has_new_data=True) for n in range(4)}
 
     def new_data(*json: bool) -> list[bool | None]:
-        shapes = {BatchId(n): {"0": item} for n, item in enumerate(json)}
-        return [value.has_new_data for value in without_doubtful(four, shapes).values()]
+        shapes = by_batch([{"0": item} for item in json])
+        return attributes(without_doubtful(four, shapes).values(), "has_new_data")
 
     assert new_data(True, False, True, True) == [True, None, None, True]
     assert new_data(False, True, True, True) == [True, None, True, True]
@@ -141,11 +144,17 @@ def test_a_gap_of_a_renamed_entry_is_one_problem() -> None:
 
 
 def test_no_lost_commit_without_a_commit_log() -> None:
-    offsets = [BatchId(n) for n in (0, 1, 2)]
+    offsets = [BatchId(0), BatchId(1), BatchId(2)]
     assert list(cross_checks(offsets, [], {}, committed=False)) == []
 
 
+ValueT = TypeVar("ValueT")
 PARTITIONS, CODEC = "spark.sql.shuffle.partitions", "spark.sql.streaming.codec"
+
+
+def by_batch(values: Iterable[ValueT]) -> dict[BatchId, ValueT]:
+    """Return values by the batches from 0 on."""
+    return dict(zip(map(BatchId, count()), values, strict=False))
 
 
 def conf_problems(
@@ -154,14 +163,13 @@ def conf_problems(
     appended: Sequence[int] = (),
     control: Sequence[int] = (),
 ) -> list[str]:
-    recorded = {BatchId(n): conf for n, conf in enumerate(confs)}
-    named = {BatchId(n): names for n, names in enumerate(sources)}
+    recorded, named = by_batch(confs), by_batch(sources)
     clocks = {
         BatchId(n): BatchClock(BatchId(n), timestamp_ms=n, appended=n in appended)
         for n in range(len(confs))
     }
     result = list(conf_checks(recorded, named, clocks, [*map(BatchId, control)]))
-    assert {problem.slug for problem in result} <= {CONTRADICTION, CHANGED_SOURCES}
+    assert set(attributes(result, "slug")) <= {CONTRADICTION, CHANGED_SOURCES}
     return [f"{problem.path}: {problem.message}" for problem in result]
 
 
@@ -204,7 +212,7 @@ def test_changed_number_of_sources_is_a_problem() -> None:
 def test_source_offset_format_changes_are_problems(
     shapes: list[dict[str, bool]], expected: list[str]
 ) -> None:
-    result = list(offset_checks({BatchId(n): shape for n, shape in enumerate(shapes)}))
-    assert [problem.path for problem in result] == expected
-    apart = {BatchId(2 * n): shape for n, shape in enumerate(shapes)}
+    result = list(offset_checks(by_batch(shapes)))
+    assert attributes(result, "path") == expected
+    apart = dict(zip(map(BatchId, count(0, 2)), shapes, strict=False))
     assert not list(offset_checks(apart))

@@ -14,6 +14,7 @@ from inspector.checkpoint.logs import ConfValue, Logs, read_logs
 from inspector.checkpoint.storage import Storage
 from inspector.model import BatchClock, BatchId
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Batch
 
 CODEC = "spark.sql.streaming.stateStore.compression.codec"
@@ -72,8 +73,8 @@ def test_new_data_is_unknown_after_a_purge_or_gap(tmp_path: Path) -> None:
         "offsets/12": offsets(12, "12"),
     }
     logs = logs_of(tmp_path, files)
-    news = {batch: clock.has_new_data for batch, clock in logs.clocks.items()}
-    assert news == {8: None, 9: True, 10: True, 12: None}
+    assert list(logs.clocks) == [8, 9, 10, 12]
+    assert attributes(logs.clocks.values(), "has_new_data") == [None, True, True, None]
     assert (logs.last_committed, logs.has_commits_dir) == (None, False)
 
 
@@ -143,9 +144,7 @@ def test_entry_purged_during_reading_is_no_problem(
 
     def purge(relative: str = "", *, missing_ok: bool = False) -> object:
         logs = listing(relative, missing_ok=missing_ok)
-        for entry in logs:
-            if entry.name == "0":
-                (tmp_path / entry.path).unlink()
+        (tmp_path / relative / "0").unlink(missing_ok=True)
         return logs
 
     monkeypatch.setattr(storage, "list", purge)
@@ -232,7 +231,7 @@ def test_any_bytes_give_logs(
     files = {"metadata": query, "offsets/0": b"v1\n" + offset, "commits/0": b"v1\n" + done}
     logs = logs_of(tmp_path_factory.mktemp("ck"), {**files, "offsets/1": offset, "commits/1": done})
     assert list(logs.clocks) == [0, 1]
-    assert all(clock.committed for clock in logs.clocks.values())
+    assert all(attributes(logs.clocks.values(), "committed"))
 
 
 @pytest.mark.parametrize(("log", "committed"), [("offsets", 3), ("commits", 2)])
@@ -240,14 +239,15 @@ def test_unlistable_log_is_a_problem_and_the_other_is_read(
     tmp_path: Path, log: str, committed: int
 ) -> None:
     """Without the commit log, batch 2 is committed because batch 3 is planned."""
-    cases.write_logs(tmp_path, [Batch(0, n, n) for n in range(4)])
+    batches = [Batch(0, 0, 0), Batch(0, 1, 1), Batch(0, 2, 2), Batch(0, 3, 3)]
+    cases.write_logs(tmp_path, batches)
     shutil.rmtree(tmp_path / log)
     (tmp_path / log).write_text("no folder")
     logs = read_logs(Storage.open(str(tmp_path)))
     (problem,) = logs.problems
     assert (problem.slug, problem.path) == ("storage", str(tmp_path / log))
     assert logs.last_committed == committed
-    assert [clock.committed for clock in logs.clocks.values()][:3] == [True] * 3
+    assert attributes(logs.clocks.values(), "committed")[:3] == [True] * 3
 
 
 def test_query_metadata_that_is_a_folder(tmp_path: Path) -> None:

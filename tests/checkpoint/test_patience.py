@@ -15,6 +15,7 @@ from inspector.checkpoint import patience
 from inspector.checkpoint.patience import patiently
 from inspector.checkpoint.storage import Storage
 from inspector.model import Limits
+from tests.attributes import attributes
 
 QUICK = Limits(request_seconds=1, attempts=3)
 
@@ -137,5 +138,5 @@ def test_stream_survives_connection_resets(
     MemoryFileSystem().pipe_file("/ck/a", b"0123456789")
     storage = Storage.open("broken://ck")
     assert b"".join(storage.stream("a", 3)) == b"0123456789"
-    assert [entry.name for entry in storage.list()] == ["a"]
+    assert attributes(storage.list(), "name") == ["a"]
     MemoryFileSystem().rm("/ck", recursive=True)

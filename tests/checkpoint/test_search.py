@@ -12,19 +12,24 @@ from inspector.checkpoint.search import is_pattern, search
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.exceptions import LimitError, NotACheckpointError
+from tests.attributes import attributes
 
 
 def make_checkpoint(root: Path) -> Path:
-    for folder in ("offsets", "commits", "state/0/0"):
-        (root / folder).mkdir(parents=True)
+    (root / "offsets").mkdir(parents=True)
+    (root / "commits").mkdir()
+    (root / "state/0/0").mkdir(parents=True)
     (root / "metadata").write_bytes(b"{}")
     return root
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name in ("a/ck1", "a/ck2", "b/deep/er/ck3", "table/_checkpoints/q", "b/_delta_log/ck"):
-        make_checkpoint(tmp_path / name)
+    make_checkpoint(tmp_path / "a/ck1")
+    make_checkpoint(tmp_path / "a/ck2")
+    make_checkpoint(tmp_path / "b/deep/er/ck3")
+    make_checkpoint(tmp_path / "table/_checkpoints/q")
+    make_checkpoint(tmp_path / "b/_delta_log/ck")
     make_checkpoint(tmp_path / "a/ck1/state/0/0/inner")
     (tmp_path / "only_state/state/0").mkdir(parents=True)
     (tmp_path / "state/notes").mkdir(parents=True)
@@ -34,8 +39,8 @@ def tree(tmp_path: Path) -> Path:
 
 def found_paths(url: str | Path, *, recursive: bool = False) -> list[str]:
     answer = list(search(str(url), recursive=recursive))
-    assert [item.error for item in answer] == [None] * len(answer)
-    return [item.path for item in answer]
+    assert attributes(answer, "error") == [None] * len(answer)
+    return attributes(answer, "path")
 
 
 def test_recursive_search_finds_checkpoints_and_none_inside_another(tree: Path) -> None:
@@ -58,7 +63,7 @@ def test_known_roots_are_not_listed(tree: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Storage, "list", counted)
     roots = {str(tree / "a/ck1"), str(tree / "b/deep")}
-    paths = [item.path for item in search(str(tree), recursive=True, was_root=roots.__contains__)]
+    paths = attributes(search(str(tree), recursive=True, was_root=roots.__contains__), "path")
     assert set(paths) == {*expected, str(tree / "b/deep")} - {str(tree / "b/deep/er/ck3")}
     assert not {"a/ck1", "b/deep", "b/deep/er"} & set(listed)
 
@@ -102,9 +107,8 @@ def test_existing_name_with_brackets_is_no_pattern(tmp_path: Path) -> None:
 
 def test_search_in_memory_storage() -> None:
     memory = fsspec.filesystem("memory")
-    for name in ("ck1", "x/ck2"):
-        memory.pipe(f"/search/{name}/metadata", b"{}")
-        memory.pipe(f"/search/{name}/offsets/0", b"v1")
+    memory.pipe({"/search/ck1/metadata": b"{}", "/search/ck1/offsets/0": b"v1"})
+    memory.pipe({"/search/x/ck2/metadata": b"{}", "/search/x/ck2/offsets/0": b"v1"})
     try:
         assert found_paths("memory://search", recursive=True) == [
             "memory://search/ck1",
@@ -125,7 +129,7 @@ def test_search_enters_circular_links_once(tree: Path) -> None:
 
 def test_search_ends_at_the_folder_limit(tree: Path) -> None:
     *sample, last = search(str(tree), recursive=True, most_folders=8)
-    assert [item.error for item in sample] == [None] * len(sample)
+    assert attributes(sample, "error") == [None] * len(sample)
     assert isinstance(last.error, LimitError)
     assert "more than 8 folders" in str(last.error)
 
@@ -147,8 +151,9 @@ def test_search_continues_after_an_unlistable_folder(
 
     monkeypatch.setattr(Storage, "_listing", refused)
     answer = list(search(str(tree), recursive=True))
-    (failed,) = [item for item in answer if item.error is not None]
-    assert (failed.path, type(failed.error)) == (f"{tree}/b", PermissionError)
+    errors = dict(attributes(answer, "path", "error"))
+    assert isinstance(errors.pop(f"{tree}/b"), PermissionError)
+    assert list(errors.values()) == [None] * 4
     assert len(answer) == 5
 
 

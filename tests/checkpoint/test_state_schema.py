@@ -18,6 +18,8 @@ from inspector.checkpoint.state_schema import (
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, TruncatedError
 from inspector.sparktypes.key_encoders import KeyEncoding
+from tests.attributes import attributes
+from tests.decode.spans import pieces
 
 KEY = '{"type":"struct","fields":[{"name":"user","type":"string","nullable":true,"metadata":{}}]}'
 VALUE = (
@@ -50,7 +52,7 @@ def utf(text: str) -> bytes:
 
 def read_chunks(text: str, size: int = 65535) -> bytes:
     units = text.encode("utf-16-be", "surrogatepass")
-    parts = [units[at : at + 2 * size] for at in range(0, len(units), 2 * size)]
+    parts = pieces(units, 2 * size)
     chunks = [utf(part.decode("utf-16-be", "surrogatepass")) for part in parts]
     return struct.pack(">i", len(chunks)) + b"".join(chunks)
 
@@ -78,7 +80,7 @@ def v3(*families: bytes) -> bytes:
 
 
 def names(schema: StateSchema) -> tuple[list[str], list[str]]:
-    return [item.name for item in schema.key.fields], [field.name for field in schema.value.fields]
+    return attributes(schema.key.fields, "name"), attributes(schema.value.fields, "name")
 
 
 def named(name: str) -> str:
@@ -124,7 +126,7 @@ def test_schema_file_of_spark(data: bytes, expected: tuple[list[str], list[str]]
 def test_column_families_of_a_schema() -> None:
     data = v3(family("c", user_key=KEY), family("default", named("value")))
     state_schema = parse_state_schema(data)
-    assert [column_family.name for column_family in state_schema.column_families] == [
+    assert attributes(state_schema.column_families, "name") == [
         "c",
         "default",
     ]
@@ -224,7 +226,9 @@ def test_any_bytes_are_a_schema_or_a_decode_error(junk: bytes, start: int, stop:
     complete = v3(family("a"), family("default"))
     for data in (
         junk,
-        *(utf(f"v{n}") + junk for n in (1, 2, 3)),
+        utf("v1") + junk,
+        utf("v2") + junk,
+        utf("v3") + junk,
         complete[:start] + junk + complete[stop:],
     ):
         with suppress(DecodeError):
@@ -282,11 +286,17 @@ def test_schema_of_format_3_is_the_named_or_newest_file(
     tmp_path: Path, paths: list[str], expected: str
 ) -> None:
     folder = "state/0/_stateSchema/default"
-    files = {f"{folder}/{name}": v3(family(name)) for name in ("0_x", "2_a", "10_b")}
-    storage = storage_of(tmp_path, {**files, f"{folder}/.10_b.crc": b"", f"{folder}/odd": b""})
+    files = {
+        f"{folder}/0_x": v3(family("0_x")),
+        f"{folder}/2_a": v3(family("2_a")),
+        f"{folder}/10_b": v3(family("10_b")),
+        f"{folder}/.10_b.crc": b"",
+        f"{folder}/odd": b"",
+    }
+    storage = storage_of(tmp_path, files)
     result, problems = read_state_schema(storage, 0, schema_paths=paths)
     assert result is not None
-    assert [column_family.name for column_family in result.column_families] == expected.split()
+    assert attributes(result.column_families, "name") == expected.split()
     assert problems == ()
 
 
@@ -312,7 +322,7 @@ def test_older_schemas_of_format_3_are_kept(tmp_path: Path) -> None:
     result, (problem,) = read_state_schema(storage, 0, schema_paths=paths)
     assert problem.path is not None
     assert problem.path.endswith("0_x")
-    assert [column_family.name for column_family in result.column_families] == ["kept"]  # type: ignore[union-attr]
+    assert attributes(result.column_families, "name") == ["kept"]  # type: ignore[union-attr]
     storage = storage_of(tmp_path / "c", {**files, f"{folder}/5_z": b"junk"})
     assert read_state_schema(storage, 0, schema_paths=paths)[0] is None
 

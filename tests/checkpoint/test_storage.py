@@ -15,6 +15,7 @@ from inspector.checkpoint import patience
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.exceptions import EngineError, LimitError
+from tests.attributes import attributes
 
 SECRET = "sup3r-s3cr3t"
 
@@ -67,14 +68,14 @@ def failing_storage() -> Storage:
 def test_listing_is_sorted_with_size_and_time(tree: Path) -> None:
     os.utime(tree / "metadata", (5.25, 5.25))
     result = Storage.open(str(tree)).list()
-    assert [entry.name for entry in result] == ["empty", "metadata", "state"]
+    assert attributes(result, "name") == ["empty", "metadata", "state"]
     assert result[1][:-1] == Entry("metadata", "metadata", False, 10, 5250)[:-1]
     assert result[1].etag != Storage.open(str(tree)).list("state")[0].etag
     assert (result[2].is_dir, result[2].size) == (True, 0)
 
 
 def test_listing_paths_start_at_the_root(tree: Path) -> None:
-    assert [entry.path for entry in Storage.open(str(tree)).list("state")] == ["state/0"]
+    assert attributes(Storage.open(str(tree)).list("state"), "path") == ["state/0"]
 
 
 def test_listing_of_a_missing_folder(tree: Path) -> None:
@@ -97,23 +98,18 @@ def test_listing_follows_links_and_marks_fifos_and_sockets(tree: Path) -> None:
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(os.path.relpath(tree / "socket"))
         storage = Storage.open(str(tree))
-        result = {entry.name: entry for entry in storage.list()}
-    kinds = {
-        name: (entry.is_file, entry.is_dir, entry.is_special) for name, entry in result.items()
-    }
-    assert kinds == {
-        "3.delta": (False, False, True),
-        "broken": (False, False, True),
-        "empty": (True, False, False),
-        "linked": (False, True, False),
-        "linked_file": (True, False, False),
-        "metadata": (True, False, False),
-        "socket": (False, False, True),
-        "state": (False, True, False),
-    }
-    assert result["linked"].is_dir
-    assert result["linked_file"].size == 10
-    assert [entry.path for entry in storage.list("linked")] == ["linked/0"]
+        entries = storage.list()
+    assert attributes(entries, "name", "is_file", "is_dir", "is_special", "size") == [
+        ("3.delta", False, False, True, 0),
+        ("broken", False, False, True, 0),
+        ("empty", True, False, False, 0),
+        ("linked", False, True, False, 0),
+        ("linked_file", True, False, False, 10),
+        ("metadata", True, False, False, 10),
+        ("socket", False, False, True, 0),
+        ("state", False, True, False, 0),
+    ]
+    assert attributes(storage.list("linked"), "path") == ["linked/0"]
     with pytest.raises(OSError, match="neither a file nor a folder"):
         storage.read("3.delta")
 
@@ -153,16 +149,18 @@ def test_folder_marker_is_not_listed(
     real = storage._fs.ls("/ck", detail=True)
     marker = {"name": "/ck/", "size": 0, "type": "file"}
     monkeypatch.setattr(storage._fs, "ls", lambda *_, **__: [marker, *real])
-    assert [entry.name for entry in storage.list()] == ["a"]
+    assert attributes(storage.list(), "name") == ["a"]
 
 
 def test_list_many_keeps_the_requested_order(tree: Path) -> None:
-    for name in ("p5/in_p5", "p3/in_p3", "p9/in_p9", "p1/in_p1"):
-        (tree / name).mkdir(parents=True)
+    (tree / "p5").mkdir()
+    (tree / "p3/in_p3").mkdir(parents=True)
+    (tree / "p9").mkdir()
+    (tree / "p1").mkdir()
     names = ["p5", "p3", "p9", "p1", "gone"]
     result = Storage.open(str(tree)).list_many(names, missing_ok=True)
     assert list(result) == names
-    assert [entry.name for entry in result["p3"]] == ["in_p3"]
+    assert attributes(result["p3"], "name") == ["in_p3"]
     assert result["gone"] == ()
 
 
@@ -214,17 +212,18 @@ def test_read_of_a_folder_or_missing_file_is_an_error(tree: Path) -> None:
 def test_read_many_keeps_errors(tree: Path) -> None:
     storage = Storage.open(str(tree))
     gone = Entry("gone", "gone", False, 3)
-    result = storage.read_many([*(e for e in storage.list() if not e.is_dir), gone], 9)
+    empty, metadata, _state = storage.list()
+    result = storage.read_many([empty, metadata, gone], 9)
     assert list(result) == ["empty", "metadata", "gone"]
     assert result["empty"] == b""
     assert isinstance(result["metadata"], LimitError)
     assert isinstance(result["gone"], FileNotFoundError)
 
 
-@pytest.mark.parametrize("url", ["file", "memory"])
+@pytest.mark.parametrize("url", ["file://{tree}", "memory://ck"])
 def test_stream_chunks(tree: Path, memory: MemoryFileSystem, url: str) -> None:
     memory.pipe({"/ck/metadata": b"0123456789", "/ck/empty": b""})
-    storage = Storage.open("memory://ck" if url == "memory" else f"file://{tree}")
+    storage = Storage.open(url.format(tree=tree))
     assert list(storage.stream("metadata", 4)) == [b"0123", b"4567", b"89"]
     assert list(storage.stream("metadata")) == [b"0123456789"]
     assert list(storage.stream("empty")) == []
@@ -243,7 +242,7 @@ def test_stream_makes_one_bounded_request_per_chunk() -> None:
             return Ranged(self, path, mode, size=10, cache_type=kwargs["cache_type"])
 
     fsspec.register_implementation("ranged", Remote, clobber=True)
-    assert [len(chunk) for chunk in Storage.open("ranged://x").stream("f", 4)] == [4, 4, 2]
+    assert list(map(len, Storage.open("ranged://x").stream("f", 4))) == [4, 4, 2]
     assert questions == [(0, 4), (4, 8), (8, 12)]
 
 

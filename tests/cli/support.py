@@ -5,22 +5,28 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+import click
 
 from inspector.cli.main import commands
 from inspector.cli.main import run as command_line
 from inspector.sparktypes import StructType
 from inspector.sparktypes.schema_json import parse_schema_json
+from tests.attributes import attributes
 from tests.encode import Record, state_file
 from tests.fixture_folder import NEWEST
+from tests.reports import json_lines
 
 ELSEWHERE: tuple[str, ...] = (
     "history",
@@ -37,10 +43,10 @@ ELSEWHERE: tuple[str, ...] = (
 )
 """Commands with other arguments or output, which are tested in their own files."""
 
-COMMANDS = tuple(name for name in commands() if name not in ELSEWHERE)
+COMMANDS = tuple(sorted({*commands()} - {*ELSEWHERE}))
 """Commands that need only a path; a new command is added automatically."""
 
-OF_STATE = tuple(name for name in COMMANDS if name != "offsets")
+OF_STATE = tuple(sorted({*COMMANDS} - {"offsets"}))
 """Commands of :data:`COMMANDS` that read a state version; ``offsets`` reads only the logs."""
 
 OUTPUTS = ("table", "json", "ndjson", "csv", "markdown", "html")
@@ -72,7 +78,7 @@ class Outcome:
 
     @property
     def ndjson(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
+        return json_lines(self.out)
 
     @property
     def csv(self) -> list[dict[str, str]]:
@@ -93,10 +99,9 @@ def run(*args: str | Path, encoding: str = "utf-8") -> Outcome:
             command_line()
         except SystemExit as end:
             code = int(end.code or 0)
-    splitlines = _text(err).splitlines(keepends=True)
-    where = [line for line in splitlines if line.startswith("engine: ")]
-    remainder = [line for line in splitlines if not line.startswith("engine: ")]
-    return Outcome(code, _text(out), "".join(remainder), "".join(where))
+    engine_line = re.compile("^engine: .*\n", re.MULTILINE)
+    engine = "".join(engine_line.findall(_text(err)))
+    return Outcome(code, _text(out), engine_line.sub("", _text(err)), engine)
 
 
 def _text(stream: io.TextIOWrapper) -> str:
@@ -155,6 +160,11 @@ def replace_state(
     if schemas is not None:
         (checkpoint / "state/0/0/_metadata/schema").write_bytes(schema_file(*schemas))
     return checkpoint
+
+
+def spellings(command: click.Command) -> set[str]:
+    """Return the options of a command in all spellings, as ``--output`` and ``-o``."""
+    return set(chain.from_iterable(attributes(command.params, "opts")))
 
 
 def change(file: Path, edit: Callable[[bytes], bytes]) -> None:

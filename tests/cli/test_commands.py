@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +13,16 @@ import pytest
 from inspector import analyses
 from inspector.cli.commands import command_of
 from inspector.cli.main import WITHOUT_ANALYSIS, commands
-from tests.cli.support import checkpoint_of, run
+from tests.attributes import attributes
+from tests.cli.support import checkpoint_of, run, spellings
 from tests.fixture_folder import REPOSITORY
 
 
-@pytest.mark.parametrize("name", [name for name in commands() if name not in WITHOUT_ANALYSIS])
+@pytest.mark.parametrize("name", sorted({*commands()} - {*WITHOUT_ANALYSIS}))
 def test_command_has_the_options_of_its_declaration(name: str) -> None:
     analysis = analyses.load(name)
-    flags = {flag for param in command_of(analysis).params for flag in param.opts}
-    assert {item.flag for item in (*analysis.options, *analysis.shared)} <= flags
+    flags = spellings(command_of(analysis))
+    assert flags.issuperset(attributes((*analysis.options, *analysis.shared), "flag"))
     assert ("--fail-on" in flags) is (analysis.fail_on is not None)
     assert ("--output-file" in flags) is not analysis.follows
 
@@ -38,10 +40,10 @@ def test_info_and_files_import_no_state_modules(command: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, check=True
     )
-    imported = done.stdout.decode().splitlines()[-1].split()
-    assert f"inspector.analyses.{command}" in imported
-    for room in ("facts", "state.replay", "passes.worker", "analyses.leftovers"):
-        assert not [name for name in imported if name.startswith(f"inspector.{room}")]
+    imported = done.stdout.decode().splitlines()[-1]
+    assert f"inspector.analyses.{command} " in imported
+    rooms = r"inspector\.(?:facts|state\.replay|passes\.worker|analyses\.leftovers)\S*"
+    assert re.findall(rf"\b{rooms}", imported) == []
 
 
 def test_changes_is_no_command() -> None:

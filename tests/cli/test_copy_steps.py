@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
+from tests.reports import rows_where
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def commands(text: str) -> list[str]:
     """Return the lines of a report that are an inspector command."""
-    return [line.strip() for line in text.splitlines() if line.strip().startswith("inspector ")]
+    return re.findall(r"^ *(inspector .*?) *$", text, re.M)
 
 
 def follow(command: str) -> str:
@@ -55,6 +57,7 @@ def test_commands_lead_from_a_leak_to_a_comparison_with_the_baseline(
     assert commands(audit.out).count(plan) == 2
 
 
+@pytest.mark.full
 def test_printed_commands_for_a_named_key_run(folder: Path) -> None:
     root = folder / "orders"
     shutil.copytree(NEWEST / "rocksdb_tws_processing/checkpoint", root)
@@ -73,7 +76,7 @@ def test_printed_commands_for_a_named_key_run(folder: Path) -> None:
 def test_oldest_key_of_a_processor_can_be_evicted(folder: Path) -> None:
     shutil.copytree(NEWEST / "rocksdb_tws_processing/checkpoint", folder / "orders")
     report = json.loads(run("top", "orders", "--by", "oldest", "-o", "json").out)
-    row = next(row for row in report["rows"] if row["by"] == "oldest")
+    row = rows_where(report["rows"], by="oldest")[0]
     key = row["key"].get("key", row["key"])
     words = ["--key", json.dumps(key), "--by", "removal", "--stopped", "--plan"]
     assert commands(run("copy", "orders", "the copy", *words).out)[0].startswith("inspector copy")
@@ -88,8 +91,9 @@ def test_printed_commands_repeat_the_options(folder: Path) -> None:
     assert "--timeout-kind event" in compare
     expected = "inspector copy orders new --evict kept_without_timeout --by removal"
     assert copy == f"{expected} --certainty inferred --timeout-kind event"
-    for command in (save, copy, compare):
-        follow(command)
+    follow(save)
+    follow(copy)
+    follow(compare)
 
 
 def test_refused_plan_prints_no_commands(folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from benchmark.checkpoint import Size, make
 
 from inspector.cli.partial_files import end_on_signals
+from tests.attributes import attributes
 from tests.fixture_folder import REPOSITORY
 
 SIZE = Size(keys=400_000, versions=3, partitions=2)
@@ -68,7 +69,7 @@ def test_signal_handlers_are_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Thread, "start", record_and_start)
     with end_on_signals():
         assert signal.getsignal(signal.SIGINT) is not previous[0]
-        assert [thread.name for thread in threads] == ["signals"]
+        assert attributes(threads, "name") == ["signals"]
         assert threads[0].is_alive()
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == previous
     assert not threads[0].is_alive()

@@ -13,6 +13,7 @@ from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import to_json
 from tests.cli.support import copy_of, run
 from tests.fixture_folder import FIXTURES
+from tests.reports import cell_values
 
 KEY = "window struct<start: timestamp, end: timestamp>, user string"
 VALUE = "count bigint, sum bigint, max timestamp"
@@ -36,7 +37,7 @@ def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
 
 def contents(path: Path, *options: str) -> list[tuple[str, str]]:
     """Return keys and values of all rows."""
-    return [(row["key"], row["value"]) for row in run("rows", path, "-o", "csv", *options).csv]
+    return cell_values(run("rows", path, "-o", "csv", *options).csv, "key", "value")
 
 
 def test_given_schemas_replace_missing_schemas(bare: Path, tmp_path: Path) -> None:
@@ -60,9 +61,7 @@ def test_schema_options_of_every_command_that_decodes(bare: Path, command: str) 
 def test_given_schema_replaces_a_lost_schema_file(tmp_path: Path) -> None:
     copy = copy_of("agg_update", tmp_path)
     (copy / "state/0/0/_metadata/schema").unlink()
-    assert [item["problem"] for item in run("info", copy, "-o", "json").json["problems"]] == [
-        LOST_SCHEMA
-    ]
+    assert cell_values(run("info", copy, "-o", "json").json["problems"], "problem") == [LOST_SCHEMA]
     outcome = run("info", copy, *schemas(), "-o", "json")
     assert (outcome.code, outcome.json["problems"]) == (0, [])
 
@@ -71,7 +70,7 @@ def test_lost_metadata_is_a_problem_despite_a_given_schema(tmp_path: Path) -> No
     copy = copy_of("agg_update", tmp_path)
     (copy / "state/0/_metadata/metadata").unlink()
     outcome = run("info", copy, *schemas(), "-o", "json")
-    assert [item["problem"] for item in outcome.json["problems"]] == [LOST_METADATA]
+    assert cell_values(outcome.json["problems"], "problem") == [LOST_METADATA]
     assert outcome.code == 4
 
 

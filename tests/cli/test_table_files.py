@@ -13,6 +13,7 @@ import pytest
 
 from inspector.analyses.shared.stores import StoreTable
 from inspector.cli.export_files import targets, write_store_table, written
+from tests.attributes import attributes
 
 TYPES: dict[str, tuple[Any, list[Any]]] = {
     "void": (pa.null(), [None, None]),
@@ -111,4 +112,4 @@ def test_failed_write_keeps_other_files(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(RuntimeError), written([tmp_path / "a"], force=False):
         raise RuntimeError
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    assert attributes(tmp_path.iterdir(), "name") == ["mine"]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from rich.cells import cell_len
@@ -36,7 +37,9 @@ def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int,
     """Run a command on a terminal of a width and return exit code and output."""
     result, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    inherited = os.environ.copy()
+    inherited.pop("COLUMNS", None)
+    inherited.pop("NO_COLOR", None)
     process = subprocess.Popen(
         [sys.executable, "-m", "inspector", *map(str, args)],
         stdin=terminal,
@@ -107,7 +110,7 @@ def test_wide_option_shows_every_column() -> None:
 def test_piped_table_has_every_column_and_no_colour() -> None:
     table = run("sizes", LEAK).out
     names = run("sizes", LEAK, "-o", "csv").out.splitlines()[0].split(",")
-    assert all(name.upper() in table for name in names)
+    assert set(re.findall(r"\w+", table.lower())).issuperset(names)
     assert "\x1b" not in table
     assert run("audit", LEAK, "--color", "always").out.startswith("\x1b[1;31mError")
 
@@ -125,9 +128,7 @@ def test_piped_table_has_every_column_and_no_colour() -> None:
 def test_color_option_and_environment(
     choice: str, environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with terminal_of(monkeypatch, 70):
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
+    with terminal_of(monkeypatch, 70), mock.patch.dict(os.environ, environment):
         display = display_of({"color": choice})
         assert (display.width, display.color) == (70, expected)
         # A file is no terminal, even if stdout is one.

@@ -25,6 +25,8 @@ from inspector.sparktypes import (
 from inspector.sparktypes.ddl import parse_ddl
 from tests.decode.spans import spans_of
 
+INT64 = pa.int64()
+
 
 def decode(schema: StructType | str, rows: Sequence[bytes], before: bytes = b"") -> DecodedRows:
     """Decode rows of one buffer that begins with some other bytes."""
@@ -36,19 +38,32 @@ def decode(schema: StructType | str, rows: Sequence[bytes], before: bytes = b"")
     return decoded
 
 
-def stored(array: Any, data_type: DataType) -> list[Any]:
-    """Return the values of an Arrow array in the form that ``tests.encode`` accepts."""
+def stored(array: Any, times: Any = INT64, no_fields: tuple[None, ...] = ()) -> list[Any]:
+    """Return the values of an Arrow array in the form that ``tests.encode`` accepts.
+
+    Args:
+        array: An array of any type.
+        times: Arrow type of times of day. Other temporal types are integers.
+        no_fields: Value of a struct without fields.
+    """
+    types, kind = pa.types, array.type
     values: list[Any]
-    if isinstance(data_type, StructType):
-        fields = [stored(array.field(i), f.data_type) for i, f in enumerate(data_type.fields)]
-        values = list(zip(*fields, strict=True)) if fields else [()] * len(array)
-    elif isinstance(data_type, ArrayType):
-        values = lists(array, stored(array.values, data_type.element))
-    elif isinstance(data_type, MapType):
-        keys, items = stored(array.keys, data_type.key), stored(array.items, data_type.value)
+    if types.is_struct(kind):
+        fields = [stored(array.field(i), times, no_fields) for i in range(kind.num_fields)]
+        values = list(zip(*fields, strict=True)) if fields else [no_fields] * len(array)
+    elif types.is_map(kind):
+        keys, items = stored(array.keys, times, no_fields), stored(array.items, times, no_fields)
         values = lists(array, list(zip(keys, items, strict=True)))
+    elif types.is_list(kind):
+        values = lists(array, stored(array.values, times, no_fields))
+    elif types.is_date(kind):
+        values = array.cast(pa.int32()).to_pylist()
+    elif types.is_time(kind):
+        values = array.cast(times).to_pylist()
+    elif types.is_temporal(kind):
+        values = array.cast(INT64).to_pylist()
     else:
-        values = stored_atomic(array)
+        values = array.to_pylist()
     valid = array.is_valid().to_pylist()
     return [value if there else None for value, there in zip(values, valid, strict=True)]
 
@@ -56,25 +71,6 @@ def stored(array: Any, data_type: DataType) -> list[Any]:
 def lists(array: Any, values: list[Any]) -> list[list[Any]]:
     """Return the lists of a list or map array, from the values of all its lists."""
     return [values[a:b] for a, b in pairwise(array.offsets.to_pylist())]
-
-
-def stored_atomic(array: Any) -> list[Any]:
-    kind = array.type
-    values: list[Any]
-    if pa.types.is_struct(kind):
-        fields = [stored_atomic(array.field(i)) for i in range(kind.num_fields)]
-        return list(zip(*fields, strict=True))
-    if pa.types.is_date32(kind):
-        values = array.cast(pa.int32()).to_pylist()
-    elif pa.types.is_temporal(kind):
-        values = array.cast(pa.int64()).to_pylist()
-    else:
-        values = array.to_pylist()
-    return values
-
-
-def values_of(decoded: DecodedRows, schema: StructType | str) -> list[Any]:
-    return stored(decoded.array, parse_ddl(schema) if isinstance(schema, str) else schema)
 
 
 MICROS = st.integers(-(1 << 63), (1 << 63) - 1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import singledispatch
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from inspector.sparktypes import (
 )
 from tests import encode
 from tests.decode.arrow_values import Typed, atoms
+from tests.decode.sst.tables import varint
 
 _INTEGERS = ("byte", "short", "integer", "date", "long", "timestamp", "timestamp_ntz")
 KINDS = (*_INTEGERS, "boolean", "float", "double", "binary", "void")
@@ -28,12 +30,7 @@ KINDS = (*_INTEGERS, "boolean", "float", "double", "binary", "void")
 
 def number(value: int) -> bytes:
     """Return a zigzag varint."""
-    remainder = value << 1 ^ value >> 63
-    result = bytearray()
-    while remainder > 0x7F:
-        result.append(remainder & 0x7F | 0x80)
-        remainder >>= 7
-    return bytes([*result, remainder])
+    return varint(value << 1 ^ value >> 63)
 
 
 def record(schema: StructType, values: Sequence[Any]) -> bytes:
@@ -54,35 +51,54 @@ def _element(data_type: DataType, value: Any) -> bytes:
     return _union(data_type, value) if nested else _value(data_type, value)
 
 
+@singledispatch
 def _value(data_type: DataType, value: Any) -> bytes:
-    if isinstance(data_type, StructType):
-        return record(data_type, value)
-    if isinstance(data_type, ArrayType):
-        return _blocks([_element(data_type.element, item) for item in value])
-    if isinstance(data_type, MapType):
-        return _blocks([_value(data_type.key, k) + _element(data_type.value, v) for k, v in value])
-    if isinstance(data_type, StringType):
-        return _sized(value.encode())
-    if isinstance(data_type, DecimalType):
-        size = ((10**data_type.precision - 1).bit_length() + 8) // 8
-        return encode.unscaled(data_type, value).to_bytes(size, "big", signed=True)
     assert isinstance(data_type, AtomicType)
-    return _atomic(data_type.kind, value)
+    return _ATOMS.get(data_type.kind, number)(value)
 
 
-def _atomic(kind: str, value: Any) -> bytes:
-    if kind in _INTEGERS:
-        return number(value)
-    if kind == "binary":
-        return _sized(bytes(value))
-    return b"" if kind == "void" else struct.pack(_FORMATS[kind], value)
+@_value.register
+def _(data_type: StructType, value: Any) -> bytes:
+    return record(data_type, value)
 
 
-_FORMATS = {"boolean": "?", "float": "<f", "double": "<d"}
+@_value.register
+def _(data_type: ArrayType, value: Any) -> bytes:
+    return _blocks([_element(data_type.element, item) for item in value])
+
+
+@_value.register
+def _(data_type: MapType, value: Any) -> bytes:
+    return _blocks([_value(data_type.key, k) + _element(data_type.value, v) for k, v in value])
+
+
+@_value.register
+def _(_type: StringType, value: Any) -> bytes:
+    return _sized(value.encode())
+
+
+@_value.register
+def _(data_type: DecimalType, value: Any) -> bytes:
+    size = ((10**data_type.precision - 1).bit_length() + 8) // 8
+    return encode.unscaled(data_type, value).to_bytes(size, "big", signed=True)
 
 
 def _sized(data: bytes) -> bytes:
-    return number(len(data)) + data
+    return number(len(data)) + bytes(data)
+
+
+def _nothing(_value: None) -> bytes:
+    return b""
+
+
+_ATOMS: Mapping[str, Callable[[Any], bytes]] = {
+    "boolean": struct.Struct("?").pack,
+    "float": struct.Struct("<f").pack,
+    "double": struct.Struct("<d").pack,
+    "binary": _sized,
+    "void": _nothing,
+}
+"""Encoders of atomic types, except integers."""
 
 
 def _blocks(values: list[bytes]) -> bytes:

@@ -16,6 +16,7 @@ from inspector.decode.composed_rows import columns_of, compose_rows, constant
 from inspector.exceptions import RowError
 from inspector.sparktypes import BINARY, DOUBLE, INTEGER, LONG, DecimalType, StructType
 from tests import encode
+from tests.attributes import attributes
 from tests.decode.spans import parts_of, spans_of
 from tests.rocks import TEXT, struct_of
 
@@ -33,7 +34,7 @@ VALUES = st.tuples(
 
 def composed_from(schema: StructType, rows: Sequence[Sequence[Any]], cut: int) -> list[bytes]:
     """Compose rows from their columns before and after ``cut``, each encoded as a row."""
-    types = [field.data_type for field in schema.fields]
+    types = attributes(schema.fields, "data_type")
     first, second = StructType(schema.fields[:cut]), StructType(schema.fields[cut:])
     encoded = [encode.row(first, row[:cut]) for row in rows]
     encoded += [encode.row(second, row[cut:]) for row in rows]
@@ -48,7 +49,7 @@ def composed_from(schema: StructType, rows: Sequence[Sequence[Any]], cut: int) -
 @given(st.lists(VALUES, min_size=1, max_size=5), st.integers(0, len(TYPES)))
 def test_composing_two_parts_gives_the_encoded_row(rows: list[tuple[Any, ...]], cut: int) -> None:
     schema = struct_of(*TYPES)
-    assert composed_from(schema, rows, cut) == [encode.row(schema, row) for row in rows]
+    assert composed_from(schema, rows, cut) == encode.rows(schema, rows)
 
 
 @pytest.mark.parametrize("fields", [1, 63, 64, 65, 130])
@@ -106,4 +107,4 @@ def test_composing_any_bytes_gives_rows_or_row_error(row: bytes) -> None:
 def test_null_decimal_keeps_its_reserved_bytes() -> None:
     schema = struct_of(WIDE, WIDE)
     rows = [(None, Decimal("1.50")), (Decimal("-2.00"), None)]
-    assert composed_from(schema, rows, 1) == [encode.row(schema, row) for row in rows]
+    assert composed_from(schema, rows, 1) == encode.rows(schema, rows)

@@ -76,7 +76,7 @@ def test_prefix_key_is_decoded_to_one_row(columns: int) -> None:
     rows = [("a", 1, "rest"), (None, None, None), ("longer than eight", -1, "")]
     keys = [prefixed(schema, row, columns) for row in rows]
     result = decoded(schema, KeyEncoder(KeyEncoding.PREFIX, columns), *keys)
-    assert result == [encode.row(schema, row) for row in rows]
+    assert result == encode.rows(schema, rows)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, walk_nested_fields
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
+from tests.attributes import attributes
 from tests.decode.spans import spans_of
 
 SCHEMA = parse_ddl("n bigint, u string, d decimal(38,2), s struct<a: int, b: string>, i interval")
@@ -22,7 +23,8 @@ def measured(*rows: bytes) -> RowBytes:
 
 def total(result: RowBytes) -> int:
     """Return the sum of all measured bytes."""
-    return result.null_bit_bytes + result.other_bytes + sum(field.bytes for field in result.fields)
+    of_fields: int = sum(attributes(result.fields, "bytes"))
+    return result.null_bit_bytes + result.other_bytes + of_fields
 
 
 def test_fixed_and_variable_bytes_of_each_field() -> None:
@@ -42,8 +44,13 @@ def test_fixed_and_variable_bytes_of_each_field() -> None:
 def test_null_fields_count_reserved_bytes() -> None:
     row = encode.row(SCHEMA, (None, None, None, None, None))
     result = measured(row)
-    reserved = [0, 0, 16, 0, 16]  # of decimal and interval
-    assert result.fields == tuple(FieldBytes(1, 8, 0, spare) for spare in reserved)
+    assert result.fields == (
+        FieldBytes(1, 8, 0, 0),
+        FieldBytes(1, 8, 0, 0),
+        FieldBytes(1, 8, 0, 16),  # decimal
+        FieldBytes(1, 8, 0, 0),
+        FieldBytes(1, 8, 0, 16),  # interval
+    )
     assert total(result) == len(row)
 
 
@@ -58,8 +65,9 @@ def test_row_bytes_add() -> None:
     item = encode.row(SCHEMA, (1, "abc", None, (2, "y"), None))
     two = encode.row(SCHEMA, (None, "", Decimal(5), None, (1, 1, 1)))
     assert measured(item, two) == measured(item) + measured(two)
-    for zero in (RowBytes(), RowBytes.empty(SCHEMA)):
-        assert measured(item) + zero == zero + measured(item) == measured(item)
+    nothing, empty = RowBytes(), RowBytes.empty(SCHEMA)
+    assert measured(item) + nothing == nothing + measured(item) == measured(item)
+    assert measured(item) + empty == empty + measured(item) == measured(item)
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda data: data * 8), max_size=4))
@@ -88,8 +96,7 @@ def test_bytes_of_nested_struct_fields() -> None:
         "s.e": FieldBytes(0, 16, 3, 13),
         "z.y": FieldBytes(0, 16),
     }
-    fields = [(field.name, field.within, field.ordinal) for field in walk_nested_fields(DEEP)]
-    assert fields == [
+    assert attributes(walk_nested_fields(DEEP), "name", "within", "ordinal") == [
         ("s.b", "s", 1),
         ("s.b.c", "s.b", 1),
         ("s.b.d", "s.b", 1),
@@ -103,7 +110,7 @@ def test_any_bytes_give_nested_field_sizes(junk: bytes, cut: int) -> None:
     row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
     result = deep(row[:cut] + junk, junk)
     assert len(result) == 5
-    assert all(value.bytes >= 0 for value in result.values())
+    assert min(attributes(result.values(), "bytes")) >= 0
 
 
 def test_nested_field_bytes_add() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import Decimal
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any
 from unittest import mock
 
@@ -42,6 +42,7 @@ from inspector.sparktypes import (
 )
 from inspector.sparktypes.schema_json import parse_schema_json, to_json
 from tests import encode
+from tests.attributes import attributes
 from tests.cases import KERNELS, block, kernel_of
 from tests.decode.arrow_values import Typed, decode, schemas
 from tests.decode.spans import damaged
@@ -58,12 +59,12 @@ PAIR = StructType((StructField("a", LONG), StructField("b", LONG)))
 
 def descents(key: StructType, rows: list[tuple[Any, ...]]) -> list[bool]:
     """Return whether each key is below the key before it."""
-    return descents_of(key, [encode.row(key, row) for row in rows])
+    return descents_of(key, encode.rows(key, rows))
 
 
 def descents_of(key: StructType, rows: list[bytes]) -> list[bool]:
     """Return the descents of encoded keys, and check that all kernels agree."""
-    item = block([(row, b"\0" * 16) for row in rows])
+    item = block(list(zip(rows, repeat(b"\0" * 16), strict=False)))
     result = []
     for name in KERNELS:
         with kernel_of(name):
@@ -82,8 +83,8 @@ def descents_of(key: StructType, rows: list[bytes]) -> list[bool]:
         (BINARY, [b"", b"\x01", b"\x01", b"\x00\xff"]),
         (BOOLEAN, [False, True, True, False]),
         (TIMESTAMP, [-1, 5, 5, 4]),
-        (DecimalType(20, 2), [Decimal(n).scaleb(-2) for n in (-500, 300, 300, 299)]),
-        (DecimalType(9, 2), [Decimal(n).scaleb(-2) for n in (-500, 300, 300, 299)]),
+        (DecimalType(20, 2), [*map(Decimal, ["-5.00", "3.00", "3.00", "2.99"])]),
+        (DecimalType(9, 2), [*map(Decimal, ["-5.00", "3.00", "3.00", "2.99"])]),
         (DOUBLE, [-0.0, 0.0, -0.0, -1e-300]),
         (DOUBLE, [-2.0, math.nan, math.nan, math.inf]),
         (FLOAT, [math.inf, math.nan, math.nan, math.inf]),
@@ -109,7 +110,7 @@ def descents_of(key: StructType, rows: list[bytes]) -> list[bool]:
     ],
 )
 def test_only_the_last_value_descends(data_type: DataType, values: list[Any]) -> None:
-    assert descents(schema(data_type), [(value,) for value in values]) == [False] * 3 + [True]
+    assert descents(schema(data_type), list(zip(values, strict=True))) == [False] * 3 + [True]
 
 
 def test_nulls_sort_first() -> None:
@@ -148,14 +149,14 @@ def test_no_descent_from_the_first_unordered_type_on(
 @pytest.mark.parametrize("collation", ["UNICODE", "UTF8_LCASE", "UTF8_BINARY_RTRIM"])
 @pytest.mark.parametrize(
     ("column", "a", "b"),
-    [(str, "a", "b"), (ArrayType, ["a"], ["b"]), (struct_of, ("a",), ("b",))],
+    [(lambda text: text, "a", "b"), (ArrayType, ["a"], ["b"]), (struct_of, ("a",), ("b",))],
     ids=["text", "array", "struct"],
 )
 def test_collated_text_is_compared_only_for_null_and_equality(
     column: Any, a: Any, b: Any, collation: str
 ) -> None:
     text = StringType(collation=collation)
-    key = schema(LONG, text if column is str else column(text), LONG)
+    key = schema(LONG, column(text), LONG)
     rows = [(3, b, 9), (3, a, 8), (3, a, 7), (3, None, 7), (3, None, 6), (2, b, 9)]
     assert descents(key, rows) == [False, False, True, True, True, True]
 
@@ -201,7 +202,7 @@ def reference(data_type: DataType, first: Any, second: Any) -> int:
     if first is None or second is None:
         return (first is not None) - (second is not None)
     if isinstance(data_type, StructType):
-        types = [field.data_type for field in data_type.fields]
+        types = attributes(data_type.fields, "data_type")
         return first_difference(zip(types, first, second, strict=True))
     if isinstance(data_type, ArrayType):
         parts = ((data_type.element, a, b) for a, b in zip(first, second, strict=False))
@@ -244,7 +245,7 @@ def test_descents_of_any_schema_match_a_reference_comparison(
 def test_key_order_is_antisymmetric(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
     assert isinstance(key, StructType)
-    rows = [encode.row(key, element) for element in data.draw(st.lists(values, max_size=6))]
+    rows = encode.rows(key, data.draw(st.lists(values, max_size=6)))
     ordered: list[bytes] = []
     for row in rows:  # each is inserted before the first row that it is below
         places = [i for i, item in enumerate(ordered) if any(descents_of(key, [item, row]))]
@@ -259,7 +260,7 @@ def test_key_order_is_antisymmetric(whole: Typed, data: st.DataObject) -> None:
 def test_damaged_keys_have_no_descents(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
     assert isinstance(key, StructType)
-    rows = [encode.row(key, item) for item in data.draw(st.lists(values, max_size=3))]
+    rows = encode.rows(key, data.draw(st.lists(values, max_size=3)))
     rows = [damaged(row, data, least=0) for row in rows]
     assert not (any(descents_of(key, rows)) and decode(key, rows).misfits)
 

@@ -19,6 +19,7 @@ from inspector.decode.manifest import (
     read_manifest,
 )
 from inspector.exceptions import DecodeError, NewerFormError, RecordError
+from tests.attributes import attributes
 from tests.decode.spans import flip
 from tests.fixture_folder import FIXTURES
 from tests.rocks import (
@@ -53,7 +54,7 @@ def test_reads_every_manifest_of_the_fixtures() -> None:
     for data in MANIFESTS:
         read = read_manifest(data)
         assert (read.lacks, read.overlap) == ((), None)
-        assert None not in {table.unique_id for table in read.tables.values()}
+        assert None not in attributes(read.tables.values(), "unique_id")
         assert read.last_sequence >= read.largest_sequence
 
 

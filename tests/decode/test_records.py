@@ -27,6 +27,7 @@ from inspector.exceptions import (
 from inspector.kernel.loader import load
 from inspector.model import LIMITS, Limits
 from tests import encode
+from tests.attributes import attributes
 from tests.decode.spans import flip, parts_of, pieces
 from tests.encode import Record
 
@@ -71,9 +72,9 @@ def test_records_are_read_from_blocks_of_any_size(size: int, block_bytes: int) -
 def test_block_offsets_refer_to_the_raw_file() -> None:
     limits = Limits(block_bytes=16)
     blocks = list(read_records(pieces(RAW, 8), snapshot=False, limits=limits))
-    assert [block.raw_offset for block in blocks] == [0, 32, 44, 52]
+    assert attributes(blocks, "raw_offset") == [0, 32, 44, 52]
     assert [RAW.index(block.buffer) for block in blocks] == [0, 32, 44, 52]
-    assert [block.key_offset.tolist() for block in blocks] == [[4], [4], [4], [4]]
+    assert attributes(blocks, "key_offset") == [[4], [4], [4], [4]]
 
 
 def test_claimed_length_allocates_no_memory() -> None:
@@ -169,7 +170,7 @@ def test_row_checksums_are_removed_from_values() -> None:
     raw = encode.records(ENTRIES, row_checksum=True)
     blocks = list(read_records([raw], snapshot=False, row_checksum=True))
     assert entries(blocks) == ENTRIES
-    assert [block.checksum_mismatches for block in blocks] == [()]
+    assert attributes(blocks, "checksum_mismatches") == [()]
 
 
 def test_wrong_row_checksums_are_reported() -> None:
@@ -225,7 +226,7 @@ def test_reading_inverts_writing(
     blocks = read_records(pieces(raw, size), snapshot=False, row_checksum=checksum, limits=limits)
     records = list(blocks)
     assert entries(records) == written
-    assert [block.checksum_mismatches for block in records] == [()] * len(records)
+    assert attributes(records, "checksum_mismatches") == [()] * len(records)
 
 
 @given(st.binary(max_size=80), st.booleans(), st.booleans())

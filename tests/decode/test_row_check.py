@@ -32,7 +32,7 @@ def test_encoded_rows_fit(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(values, max_size=4))
-    assert misfits(schema, [encode.row(schema, item) for item in written]) == ()
+    assert misfits(schema, encode.rows(schema, written)) == ()
 
 
 @given(schemas, st.data())

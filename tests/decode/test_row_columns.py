@@ -16,14 +16,15 @@ from inspector.exceptions import LimitError
 from inspector.sparktypes import LONG, AtomicType, StructField, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
+from tests.attributes import attributes
 from tests.decode.arrow_values import (
     Typed,
     array_of,
     atoms,
     decode,
     schemas,
+    stored,
     struct_of,
-    values_of,
 )
 from tests.decode.spans import damaged
 from tests.profiles import costly
@@ -73,7 +74,7 @@ WIDE_VALUE = (
 def test_row_of_flat_map_groups_with_state() -> None:
     decoded = decode(WIDE, [WIDE_ROW])
     assert decoded.misfits == ()
-    assert values_of(decoded, WIDE) == [WIDE_VALUE]
+    assert stored(decoded.array) == [WIDE_VALUE]
 
 
 def test_encoder_writes_the_bytes_of_spark() -> None:
@@ -115,7 +116,7 @@ def test_encoder_writes_the_bytes_of_spark() -> None:
 def test_decodes_rows_of_spark_4_3_0(ddl: str, row: str, value: tuple[Any, ...]) -> None:
     decoded = decode(ddl, [bytes.fromhex(row)])
     assert decoded.misfits == ()
-    assert values_of(decoded, ddl) == [value]
+    assert stored(decoded.array) == [value]
 
 
 def test_dummy_value_of_deduplication_before_spark_3_2() -> None:
@@ -125,7 +126,7 @@ def test_dummy_value_of_deduplication_before_spark_3_2() -> None:
     decoded = decode("user string, v bigint", [dummy, good, dummy])
     assert decoded.misfits == ()
     assert decoded.array.null_count == 0
-    assert values_of(decoded, "user string, v bigint") == [(None, None), ("x", 1), (None, None)]
+    assert stored(decoded.array) == [(None, None), ("x", 1), (None, None)]
     other = [bytes(16), b"\3" + bytes(15)]
     assert decode("user string, v bigint", other).array.null_count == 2
 
@@ -138,9 +139,9 @@ def test_decoding_inverts_encoding(whole: Typed, data: st.DataObject, before: by
     schema, row_values = whole
     assert isinstance(schema, StructType)
     written = data.draw(st.lists(row_values, max_size=4))
-    decoded = decode(schema, [encode.row(schema, values) for values in written], before)
+    decoded = decode(schema, encode.rows(schema, written), before)
     assert decoded.misfits == ()
-    assert values_of(decoded, schema) == written
+    assert stored(decoded.array) == written
 
 
 @pytest.mark.parametrize("at", range(len(atoms)))
@@ -154,8 +155,8 @@ def test_every_type_in_a_field_array_and_struct(at: int) -> None:
         schema, values = struct_of(examples)
         assert isinstance(schema, StructType)
         written = data.draw(st.lists(values, min_size=1, max_size=3))
-        decoded = decode(schema, [encode.row(schema, item) for item in written])
-        assert (decoded.misfits, values_of(decoded, schema)) == ((), written)
+        decoded = decode(schema, encode.rows(schema, written))
+        assert (decoded.misfits, stored(decoded.array)) == ((), written)
 
     check()
 
@@ -164,9 +165,9 @@ def test_decodes_more_than_64_fields() -> None:
     schema = StructType((StructField("f", LONG),) * 129)
     values = (None, 1, 2) * 43
     decoded = decode(schema, [encode.row(schema, values)] * 2)
-    assert values_of(decoded, schema) == [values] * 2
+    assert stored(decoded.array) == [values] * 2
     arrow_type: Any = RowDecoder(schema).arrow_type
-    assert [field.name for field in arrow_type][:3] == ["f", "f#2", "f#3"]
+    assert attributes(arrow_type, "name")[:3] == ["f", "f#2", "f#3"]
 
 
 def test_decodes_no_rows() -> None:
@@ -181,13 +182,13 @@ def test_invalid_utf8_is_replaced(raw: bytes) -> None:
     )
     assert decoded.misfits == ()
     expected = raw.decode("utf-8", "replace")
-    assert values_of(decoded, schema) == [(expected, "good"), (None, "�")]
+    assert stored(decoded.array) == [(expected, "good"), (None, "�")]
 
 
 def test_characters_split_over_two_strings_stay_separate() -> None:
     schema = parse_ddl("a array<string>")
     decoded = decode(schema, [encode.row(schema, (["é".encode()[:1], "é".encode()[1:]],))])
-    assert values_of(decoded, schema) == [(["�", "�"],)]
+    assert stored(decoded.array) == [(["�", "�"],)]
 
 
 # --- any bytes -------------------------------------------------------------------------------
@@ -228,7 +229,7 @@ def test_damaged_row_leaves_other_rows_intact(whole: Typed, data: st.DataObject)
     written = data.draw(st.lists(values, min_size=3, max_size=3))
     first, second, third = (encode.row(schema, item) for item in written)
     decoded = decode(schema, [first, damaged(second, data, 4), third])
-    result = values_of(decoded, schema)
+    result = stored(decoded.array)
     assert [result[0], result[2]] == [written[0], written[2]]
     assert decoded.array.is_null().to_pylist() == [False, len(decoded.misfits) == 1, False]
 

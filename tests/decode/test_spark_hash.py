@@ -22,6 +22,7 @@ from inspector.sparktypes import (
 )
 from tests import encode
 from tests.decode.spans import spans_of
+from tests.rocks import struct_of
 
 WINDOW = StructType(
     (
@@ -37,10 +38,10 @@ def atomic(kind: str) -> AtomicType:
 
 def hashes(types: list[DataType], *rows: tuple[Any, ...], fields: int | None = None) -> list[int]:
     """Return the hash of each row, read from its number among 2**32 partitions."""
-    schema = StructType(tuple(StructField(f"f{n}", item) for n, item in enumerate(types)))
+    schema = struct_of(*types)
     row_hash = RowHash.of(schema, len(types) if fields is None else fields)
     assert row_hash is not None
-    encoded = [encode.row(schema, row) for row in rows]
+    encoded = encode.rows(schema, rows)
     result, known = row_hash.partitions(*spans_of(encoded, b"before"), 1 << 32)
     assert known.all()
     signed: list[int] = result.astype(np.uint32).view(np.int32).tolist()
@@ -49,7 +50,7 @@ def hashes(types: list[DataType], *rows: tuple[Any, ...], fields: int | None = N
 
 def test_int_hash_agrees_with_bin_packing() -> None:
     result = hashes([atomic("integer")], *zip(range(-50, 50), strict=True))
-    assert [n % 7 for n in result] == [partition_of(n, 7) for n in range(-50, 50)]
+    assert (np.array(result) % 7).tolist() == [partition_of(n, 7) for n in range(-50, 50)]
 
 
 # Spark: SELECT hash(...), in documentation and tests of the function.
@@ -138,12 +139,12 @@ def test_nested_part_of_a_key_hashes_as_its_fields() -> None:
     by_time = StructType((StructField("ms", atomic("long")), StructField("element", nested)))
     rows = [(1, (("a", 5), (1, 2))), (9, (("b", None), (3, 4))), (2, (None, None))]
     expected = hashes([StringType(), atomic("long")], ("a", 5), ("b", None), (None, None))
-    encoded = [encode.row(by_time, row) for row in rows]
+    encoded = encode.rows(by_time, rows)
     row_hash = RowHash.of_part(by_time, (1, 0), 2)
     assert row_hash is not None
     partitions, is_known = row_hash.partitions(*spans_of(encoded), 7)
     assert is_known.all()
-    assert partitions.tolist() == [number % 7 for number in expected]
+    assert partitions.tolist() == (np.array(expected) % 7).tolist()
     assert RowHash.of_part(by_time, (), 1) == RowHash.of(by_time, 1)
     wrong_paths = [(0,), (2,), (1, 2), (1, 0, 0)]
     assert [RowHash.of_part(by_time, path, 1) for path in wrong_paths] == [None] * 4

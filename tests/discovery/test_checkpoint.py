@@ -12,6 +12,7 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.exceptions import CheckpointError, UnsupportedProviderError
 from inspector.model import BatchClock, BatchId
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Batch, small_checkpoint
 
 
@@ -33,7 +34,7 @@ def test_operator_names_from_schemas(tmp_path: Path) -> None:
     shutil.rmtree(root / "state/0/_metadata")
     shutil.rmtree(root / "state/1/_metadata")
     operators = open_checkpoint(str(root)).operators
-    assert [(item.name, item.name_from) for item in operators] == [
+    assert attributes(operators, "name", "name_from") == [
         ("symmetricHashJoin", "schemas"),
         ("stateStoreSave", "schemas"),  # its value is no dummy value
     ]

@@ -13,6 +13,7 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.copy_contents import small_files
 from inspector.discovery.restart import restart_of
 from inspector.model import LEFT
+from tests.checkpoint_files import remove_paths
 from tests.fixture_folder import FIXTURES
 from tests.reports import cell_values, finding_ids, slugs
 
@@ -97,6 +98,5 @@ def test_release_of_ended_operators_from_the_log(
     shortened: Callable[..., tuple[Path, int]],
 ) -> None:
     root, _ = shortened(("1/*", 3), release="4.3.0")
-    for folder in root.glob("state/*/_metadata"):
-        shutil.rmtree(folder)
+    remove_paths(root, "state/*/_metadata")
     assert set(finding_ids(api.audit(str(root)))) >= DAMAGE

@@ -17,6 +17,7 @@ from inspector.discovery.tasks import (
 )
 from inspector.facts.timers import CallBounds
 from inspector.model import KeyRange
+from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
 
 
@@ -37,12 +38,12 @@ def test_split_task_json_round_trip() -> None:
 
 def test_only_the_first_range_checks_files() -> None:
     (task, *_) = tasks("agg_update", fit=True)
-    assert any(store.side_files for store in task.stores)
+    assert any(attributes(task.stores, "side_files"))
     first, second = split_task(task, 2, seed=1)
     assert first.stores == task.stores
     assert first.speaks_for_files
     assert not second.speaks_for_files
-    assert not any(store.side_files for store in second.stores)
+    assert not any(attributes(second.stores, "side_files"))
     assert task.speaks_for_files
 
 

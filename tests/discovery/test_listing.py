@@ -14,6 +14,7 @@ from inspector.model import Problem, StoreId
 from inspector.sparktypes.ddl import parse_ddl
 from tests import cases
 from tests.cases import Batch, small_checkpoint
+from tests.checkpoint_files import remove_paths
 from tests.fixture_folder import NEWEST
 from tests.reports import slugs
 
@@ -28,8 +29,7 @@ def test_complete_checkpoint_has_no_listing_problem(tmp_path: Path) -> None:
 
 def test_gap_names_missing_deltas_and_the_restorable_version(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    for version in (2, 3):
-        (root / f"state/1/0/{version}.delta").unlink()
+    remove_paths(root, "state/1/0/[23].delta")
     store_id = StoreId(1, "default", 0)
     folder = str(root / "state/1/0")
     missing, gap = problems(root)
@@ -55,8 +55,7 @@ def test_gap_up_to_a_snapshot_is_a_missing_delta(tmp_path: Path, version: int) -
 
 def test_cleaned_up_files_are_not_missing(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    for version in (1, 2, 3):
-        (root / f"state/1/1/{version}.delta").unlink()
+    remove_paths(root, "state/1/1/[123].delta")
     assert problems(root) == []
 
 
@@ -119,10 +118,7 @@ def test_gap_before_the_oldest_log_entry_is_no_missing_delta(tmp_path: Path) -> 
     """A repartitioning may have used fewer partitions for these versions."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "rocksdb_agg_update_snapshots/checkpoint", root)
-    for version in (4, 5):
-        (root / f"state/0/0/{version}.changelog").unlink()
+    remove_paths(root, "state/0/0/[45].changelog")
     assert "missing-delta" in slugs(problems(root, 8))
-    for batch in range(5):
-        (root / f"offsets/{batch}").unlink()
-        (root / f"commits/{batch}").unlink()
+    remove_paths(root, "offsets/[0-4]", "commits/[0-4]")
     assert "missing-delta" not in slugs(problems(root, 8))

@@ -10,15 +10,14 @@ import pytest
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.lost_files import LOST_SCHEMA
+from tests.checkpoint_files import remove_paths
 from tests.fixture_folder import FIXTURES
 
 
 def problems(tmp_path: Path, case: str, *gone: str, log: bool = True) -> list[tuple[str, str]]:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / case / "checkpoint", root)
-    for name in gone:
-        path = root / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    remove_paths(root, *gone)
     if not log:
         (root / "offsets/0").unlink()
     result = open_checkpoint(str(root)).problems

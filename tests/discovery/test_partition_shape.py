@@ -14,6 +14,7 @@ from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.partition_shape import SinglePartition
 from inspector.discovery.restart import restart_of
+from tests.checkpoint_files import overwrite_files, remove_paths
 from tests.cli.support import run
 from tests.encode import state_file
 from tests.fixture_folder import FIXTURES
@@ -92,16 +93,14 @@ def test_operator_with_schema_or_all_partitions_needs_no_shape(case: str) -> Non
 
 def test_operator_with_unreadable_deltas_has_an_unknown_shape(tmp_path: Path) -> None:
     root = write_operator(tmp_path / "checkpoint", [b""])
-    for path in (root / "state/0/0").glob("*.delta"):
-        path.write_bytes(b"x")
+    overwrite_files(root, "state/0/0/*.delta", b"x")
     (operator,) = open_checkpoint(str(root)).operators
     assert operator.shape.single is UNKNOWN
 
 
 def test_rerun_of_batch_0_needs_no_partition(tmp_path: Path) -> None:
     root = write_operator(tmp_path / "checkpoint", [])
-    for path in (*(root / "offsets").glob("[1-9]*"), *(root / "commits").glob("[0-9]*")):
-        path.unlink()
+    remove_paths(root, "offsets/[1-9]*", "commits/[0-9]*")
     assert restart_of(open_checkpoint(str(root))).possible is True
 
 
@@ -138,8 +137,8 @@ def test_nonconsecutive_partitions_of_an_old_join_are_missing(
 def test_newer_join_has_no_shifted_partitions(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / "3.0.3/join_inner_v1/checkpoint", root)
-    for number in (1, 0):
-        (root / f"state/0/{number}").rename(root / f"state/0/{number + 3}")
+    (root / "state/0/1").rename(root / "state/0/4")
+    (root / "state/0/0").rename(root / "state/0/3")
     assert "missing-partition" in problem_slugs(root)
 
 
@@ -148,8 +147,7 @@ def test_any_bytes_in_partition_0_give_a_shape(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
 ) -> None:
     root = write_operator(tmp_path_factory.mktemp("shape") / "checkpoint", [])
-    for path in (root / "state/0/0").glob("*.delta"):
-        path.write_bytes(data)
+    overwrite_files(root, "state/0/0/*.delta", data)
     (operator,) = open_checkpoint(str(root)).operators
     assert operator.shape.single in SinglePartition
     shutil.rmtree(root)

@@ -19,7 +19,9 @@ from inspector.sparktypes import StructField, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import to_json
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Batch, small_checkpoint
+from tests.checkpoint_files import remove_paths
 
 EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 
@@ -30,7 +32,7 @@ def planned(root: Path, version: int = 4, request: Request = ALL_LEFTOVERS) -> l
 
 def test_plan_has_a_task_per_operator_partition(tmp_path: Path) -> None:
     tasks = planned(small_checkpoint(tmp_path))
-    assert [(task.operator_id, task.partition_id, task.url) for task in tasks] == [
+    assert attributes(tasks, "operator_id", "partition_id", "url") == [
         (0, 0, str(tmp_path)),
         (0, 1, str(tmp_path)),
         (0, 2, str(tmp_path)),
@@ -38,8 +40,8 @@ def test_plan_has_a_task_per_operator_partition(tmp_path: Path) -> None:
         (1, 1, str(tmp_path)),
         (1, 2, str(tmp_path)),
     ]
-    assert [store.store_name for store in tasks[0].stores] == list(cases.JOIN_STORES)
-    assert [store.store_name for store in tasks[3].stores] == ["default"]
+    assert attributes(tasks[0].stores, "store_name") == list(cases.JOIN_STORES)
+    assert attributes(tasks[3].stores, "store_name") == ["default"]
 
 
 def test_task_has_files_schemas_rules_and_clocks(tmp_path: Path) -> None:
@@ -56,15 +58,14 @@ def test_task_has_files_schemas_rules_and_clocks(tmp_path: Path) -> None:
     assert store.key_schema == to_json(cases.EVENT_TIME)
     assert store.expiry == replace(cases.KEY_TIME)
     # The clocks are those of the judged version and of the versions before it.
-    clocks = [(clock.watermark_ms, clock.has_new_data) for clock in task.clocks]
+    clocks = attributes(task.clocks, "watermark_ms", "has_new_data")
     assert clocks == [(0, True), (1000, True), (3000, False)]
 
 
 def test_an_empty_partition_folder_of_a_join_makes_no_task(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    for store in cases.JOIN_STORES:
-        shutil.rmtree(root / "state/0/2" / store)
-    assert [(task.operator_id, task.partition_id) for task in planned(root)] == [
+    remove_paths(root, "state/0/2/left-*")
+    assert attributes(planned(root), "operator_id", "partition_id") == [
         *((0, 0), (0, 1), (1, 0), (1, 1), (1, 2)),
     ]
 
@@ -250,7 +251,7 @@ def test_batches_after_the_judged_batch_are_ignored(tmp_path: Path) -> None:
     assert group_state_store(tmp_path, batches, version=3).processing_versions == (2,)
     assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
     (task,) = planned(tmp_path, 2)
-    assert [clock.batch_id for clock in task.clocks] == [0, 1]
+    assert attributes(task.clocks, "batch_id") == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -298,21 +299,32 @@ RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
 
 
 @pytest.mark.parametrize(
-    ("batches", "neighbour", "version", "sees"),
+    ("batches", "neighbour", "version", "certainty", "reason"),
     [
-        (RISES_ALONE, (), 3, True),
-        (RISES_ALONE, ("globalLimit",), 3, True),
+        (RISES_ALONE, (), 3, Certainty.PROVEN, ""),
+        (RISES_ALONE, ("globalLimit",), 3, Certainty.PROVEN, ""),
         # The other operator may have requested the batch.
-        (RISES_ALONE, ("dedupe",), 3, False),
+        (RISES_ALONE, ("dedupe",), 3, Certainty.UNDECIDED, UNSEEN),
         # The batch is newer than the judged version.
-        (RISES_ALONE, (), 1, False),
-        ((Batch(5, 1, 1), Batch(6, 2, 2), Batch(7, 3, 3)), (), 3, False),
+        (RISES_ALONE, (), 1, Certainty.UNDECIDED, UNSEEN),
+        (
+            *((Batch(5, 1, 1), Batch(6, 2, 2), Batch(7, 3, 3)), (), 3),
+            *(Certainty.UNDECIDED, UNSEEN),
+        ),
         # A processing-time timeout requests such a batch too.
-        ((Batch(5, 1, 1), Batch(5, 2, 1), Batch(6, 3, 2)), (), 3, False),
+        (
+            *((Batch(5, 1, 1), Batch(5, 2, 1), Batch(6, 3, 2)), (), 3),
+            *(Certainty.UNDECIDED, UNSEEN),
+        ),
     ],
 )
 def test_timers_follow_the_query_watermark_if_it_made_a_batch(
-    tmp_path: Path, batches: tuple[Batch, ...], neighbour: tuple[str, ...], version: int, sees: bool
+    tmp_path: Path,
+    batches: tuple[Batch, ...],
+    neighbour: tuple[str, ...],
+    version: int,
+    certainty: Certainty,
+    reason: str,
 ) -> None:
     write_other_operators(tmp_path, neighbour)
     store = group_state_store(tmp_path, batches, version=version)
@@ -320,9 +332,8 @@ def test_timers_follow_the_query_watermark_if_it_made_a_batch(
     assert (store.certainty, store.reason) == (Certainty.PROVEN, "")
     cases.write_logs(tmp_path, batches, {SINCE_3_5: "true"})
     result = planned(tmp_path, version)[0].stores[0]
-    assert result.certainty is (Certainty.PROVEN if sees else Certainty.UNDECIDED)
-    assert result.reason == ("" if sees else UNSEEN)
-    assert ("timers" in result.cross_checks) is sees
+    assert (result.certainty, result.reason) == (certainty, reason)
+    assert ("timers" in result.cross_checks) is (certainty is Certainty.PROVEN)
 
 
 (MARKED,) = cases.EVENT_TIME.fields

@@ -42,17 +42,17 @@ def test_times_of_a_source_log_entry(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "result"),
+    ("times", "expected"),
     [
-        ([[9], [8], [7], [6], [5], [4], [3], [2], [1], [0]], True),
-        ([[0], [1], [2], [3], [4], [5], [6], [7], [8], [9]], False),
+        ([[9], [8], [7], [6], [5], [4], [3], [2], [1], [0]], ["source 0"]),
+        ([[0], [1], [2], [3], [4], [5], [6], [7], [8], [9]], []),
         # The newest file of an entry is as old as the oldest file of the entry before.
-        ([[9, 8], [8, 7], [7, 6], [6, 5], [5, 4], [4, 3], [3, 2], [2, 1], [1, 0]], False),
-        ([[9], [8], [7], [6]], False),  # few entries
+        ([[9, 8], [8, 7], [7, 6], [6, 5], [5, 4], [4, 3], [3, 2], [2, 1], [1, 0]], []),
+        ([[9], [8], [7], [6]], []),  # few entries
     ],
 )
-def test_newest_first_source(tmp_path: Path, times: list[list[int]], *, result: bool) -> None:
+def test_newest_first_source(tmp_path: Path, times: list[list[int]], expected: list[str]) -> None:
     storage = write_log(tmp_path, times)
     last = f'{{"logOffset":{len(times) - 1}}}'
     sources = [SourceOffset("0", last, moved=True), SourceOffset("1", '{"a":{"0":5}}', moved=True)]
-    assert [*newest_first(storage, sources)] == (["source 0"] if result else [])
+    assert [*newest_first(storage, sources)] == expected

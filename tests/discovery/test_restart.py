@@ -14,6 +14,8 @@ from inspector.decode.sst.footer import read_footer
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import Restart, restart_of
 from inspector.findings.finding import Severity
+from tests.attributes import attributes
+from tests.checkpoint_files import forget_checksum, remove_paths
 from tests.decode.sst.tables import BytesSource
 from tests.fixture_folder import FIXTURES
 from tests.ill import repartitioning_begun
@@ -32,9 +34,7 @@ PARTITIONS = '"spark.sql.shuffle.partitions":"{}"'
 def copy(tmp_path: Path, case: str, *gone: str, cut: tuple[str, ...] = ()) -> Path:
     root = tmp_path / "checkpoint"
     shutil.copytree(FIXTURES / case / "checkpoint", root)
-    for name in gone:
-        path = root / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    remove_paths(root, *gone)
     for name in cut:
         path = forget_checksum(root / name)
         path.write_bytes(path.read_bytes()[:-CUT])
@@ -44,12 +44,6 @@ def copy(tmp_path: Path, case: str, *gone: str, cut: tuple[str, ...] = ()) -> Pa
 def restart(root: Path) -> Restart:
     """Return what a restart needs, judged by the content of the files too."""
     return restart_of(open_checkpoint(str(root)), api.verify(str(root)).problems)
-
-
-def forget_checksum(file: Path) -> Path:
-    """Remove the checksum file of a file that a test changes."""
-    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    return file
 
 
 def replace_in(file: Path, old: str, new: str) -> None:
@@ -101,15 +95,14 @@ def test_planned_batch_of_format_2_may_be_in_its_sink(tmp_path: Path) -> None:
     result = restart(root)
     assert result.possible is None
     assert "Spark fails (CheckpointInfo length: 0) if the sink has batch 7" in result.sentence
-    for file in (root / "state/0/1").glob("8_*"):
-        file.unlink()  # one partition has not written, so that no sink can have the batch
+    # One partition has not written, so that no sink can have the batch.
+    remove_paths(root, "state/0/1/8_*")
     assert restart(root).possible is True
 
 
 def test_rows_of_rocksdb_without_schema_leave_the_restart_open(tmp_path: Path) -> None:
     root = copy(tmp_path, "3.5.9/rocksdb_session_window")
-    for schema in (root / "state/0").glob("*/_metadata"):
-        shutil.rmtree(schema)
+    remove_paths(root, "state/0/*/_metadata")
     result = restart(root)
     assert result.possible is None
     assert "could not be read here" in result.sentence
@@ -180,8 +173,7 @@ def test_partitions_beyond_the_recorded_number_are_not_read(tmp_path: Path) -> N
         replace_in(root / f"offsets/{batch}", PARTITIONS.format(2), PARTITIONS.format(1))
     complete = restart(root)
     assert (complete.possible, complete.obstacles) == (True, ())
-    for version in range(8, 11):
-        (root / f"state/0/1/{version}.delta").unlink()
+    remove_paths(root, "state/0/1/[89].delta", "state/0/1/10.delta")
     assert restart(root).sentence == "Restarts from batch 10: yes, from 10 deltas."
     report = api.audit(str(root))
     assert report.verdict is not None
@@ -223,7 +215,7 @@ def test_a_damaged_block_of_a_table_fails_only_when_it_is_read(case: str, tmp_pa
     assert result.possible is None
     assert "unknown, because a block of state/0/" in result.sentence
     findings = findings_with_id(api.verify(str(root)), "SS102")
-    assert {finding.severity for finding in findings} == {Severity.ERROR}
+    assert set(attributes(findings, "severity")) == {Severity.ERROR}
 
 
 def test_a_broken_snapshot_without_the_deltas_below_it_names_the_delta(tmp_path: Path) -> None:
@@ -516,7 +508,7 @@ def test_batch_without_data_shows_a_missing_operator(tmp_path: Path) -> None:
     (root / "offsets/8").write_text(
         re.sub(r'"batchWatermarkMs":\d+', '"batchWatermarkMs":1000', offsets)
     )
-    messages = "\n".join(problem.message for problem in api.verify(str(root)).problems)
+    messages = "\n".join(attributes(api.verify(str(root)).problems, "message"))
     assert "which none of these operators asks for" in messages
 
 
@@ -525,6 +517,6 @@ def test_repartitioning_of_hdfs_backed_state_is_a_finding(tmp_path: Path) -> Non
     repartitioning_begun(root)
     report = api.verify(str(root))
     assert set(finding_ids(report)) == {"SS119"}
-    messages = "\n".join(problem.message for problem in report.problems)
+    messages = "\n".join(attributes(report.problems, "message"))
     assert "Spark repartitions no HDFS-backed state" in messages
     assert "STREAMING_UNFINISHED_REPARTITION_DETECTED" in restart(root).sentence

@@ -15,6 +15,7 @@ from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
 from inspector.discovery.query_sources import query_sources
 from inspector.discovery.restart import restart_of
 from inspector.discovery.source_logs import source_folders, source_log_gaps
+from tests.attributes import attributes
 from tests.cli.support import run
 from tests.fixture_folder import FIXTURES
 from tests.reports import damage_ids, finding_ids, findings_with_id
@@ -37,8 +38,8 @@ def write_checkpoint(
     conf: str = "",
 ) -> Checkpoint:
     """Write a stateless checkpoint with these lines of offset entries and these source logs."""
-    for folder in ("offsets", "commits"):
-        (root / folder).mkdir(parents=True)
+    (root / "offsets").mkdir(parents=True)
+    (root / "commits").mkdir()
     (root / "metadata").write_text('{"id":"11111111-1111-1111-1111-111111111111"}')
     header = f'{{"batchWatermarkMs":0,"batchTimestampMs":0,"conf":{{{conf}}}}}'
     for batch, lines in enumerate(entries):
@@ -213,7 +214,7 @@ def test_source_used_twice_names_its_files_once(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(tmp_path))
     text = restart_of(checkpoint).unfinished_text
     assert "It reads the files that sources/0/2 names." in text
-    assert [source.place for source in query_sources(checkpoint, 2)] == ["file:///in/0"] * 2
+    assert attributes(query_sources(checkpoint, 2), "place") == ["file:///in/0"] * 2
 
 
 def test_commands_on_a_file_source_that_is_used_twice(tmp_path: Path) -> None:

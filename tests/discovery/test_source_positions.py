@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.source_positions import SourceLog, SourcePositions
+from tests.attributes import attributes
 
 LINE = json.dumps({"path": "file:///in/a", "timestamp": 5, "batchId": 0}).encode()
 
@@ -30,7 +31,7 @@ def test_compact_entry_contains_older_entries(tmp_path: Path) -> None:
     entries = {"0": b"v1\n" + LINE, "1.compact": b"v1\n" + LINE + b"\n", "2": b"v1\n" + LINE}
     log = log_of(tmp_path, entries)
     # The line of entry 2 has batch id 0, as in a copied entry.
-    assert [file.path for file in log.files()] == ["file:///in/a"] * 2
+    assert attributes(log.files(), "path") == ["file:///in/a"] * 2
     assert log.count(None, 0) == 2
     assert log.count(0, 1) is None
     assert log.count(None, 10**18) is None
@@ -55,7 +56,7 @@ def test_purge_while_the_log_is_read(tmp_path: Path, gone: tuple[int, ...], prob
     for batch in gone:
         (root / "offsets" / str(batch)).unlink()
     left = [batch for batch in (3, 2, 1, 0) if batch not in gone]
-    assert [item.batch_id for item in positions.ranges()] == left
+    assert attributes(positions.ranges(), "batch_id") == left
     assert len(positions.problems) == problems
 
 

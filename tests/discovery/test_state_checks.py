@@ -12,17 +12,16 @@ from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.listing import ranges_text, state_problems
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Batch, small_checkpoint
+from tests.checkpoint_files import remove_paths
 
 
 def found_problems(
     root: Path, version: int = 4, partition_id: int | None = None
 ) -> list[tuple[str, str]]:
     checkpoint = open_checkpoint(str(root), selection=Selection(partition_id=partition_id))
-    return [
-        (state_problem.slug, state_problem.message)
-        for state_problem in state_problems(checkpoint, version)
-    ]
+    return attributes(state_problems(checkpoint, version), "slug", "message")
 
 
 def _add_partition(root: Path) -> None:
@@ -48,8 +47,7 @@ def _change_partition_count(root: Path) -> None:
 
 
 def _remove_store(root: Path) -> None:
-    for partition in range(cases.PARTITIONS):
-        shutil.rmtree(root / f"state/0/{partition}/{cases.JOIN_STORES[0]}")
+    remove_paths(root, f"state/0/[0-9]*/{cases.JOIN_STORES[0]}")
 
 
 @pytest.mark.parametrize(

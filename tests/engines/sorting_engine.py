@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from inspector.engines.engine import Exchange, Exchanged, Job, ShufflingEngine
 from inspector.engines.parcels import PARCELS, call_receivers, results_in, with_shuffle_keys
 from inspector.schemas import array_of, task_batch
+from tests.attributes import attributes
 
 Row = tuple[int, int, int, int, int, bytes]
 
@@ -26,7 +28,7 @@ class SortingEngine(ShufflingEngine):
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Run a job."""
         self.functions.append(job.function.__name__)
-        specs = [item.spec for item in job.work]
+        specs = attributes(job.work, "spec")
         results = job.function(task_batch(spec, n) for n, spec in enumerate(specs))
         yield from results if job.merge is None else job.merge.function(results)
 
@@ -36,11 +38,11 @@ class SortingEngine(ShufflingEngine):
         count = len(job.receivers)
         send = with_shuffle_keys(job.send, [0], count)
         sent = send(task_batch(item.spec, n) for n, item in enumerate(job.senders))
-        rows: list[Row] = [row for batch in sent for row in rows_of(batch)]
+        rows: Iterator[Row] = chain(*map(rows_of, sent))
         kept = (row for row in rows if row[1] not in self.lost_targets or not row[5])
         self.sent = sorted(kept, key=lambda row: row[:5])
         results = call_receivers(job.receive, job.receivers)(map(batch_of, self.sent))
-        yield from results_in(row for batch in results for row in rows_of(batch))
+        yield from results_in(chain(*map(rows_of, results)))
 
 
 def rows_of(batch: pa.RecordBatch) -> Iterator[Any]:

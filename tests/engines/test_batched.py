@@ -16,6 +16,7 @@ from inspector.engines.batched import BatchedEngine
 from inspector.engines.engine import BatchFunction, Engine, Job, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.schemas import ROWS, batch_of
+from tests.attributes import attributes
 
 
 def echo(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -43,9 +44,8 @@ class Cluster(Engine):
         self.reader = reader
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        self.jobs.append([item.spec for item in job.work])
-        for step in (job.function, *([] if job.merge is None else [job.merge.function])):
-            assert cloudpickle.dumps(step)  # type: ignore[no-untyped-call]
+        self.jobs.append(attributes(job.work, "spec"))
+        assert cloudpickle.dumps((job.function, job.merge))  # type: ignore[no-untyped-call]
         results: Iterable[pa.RecordBatch] = list(LocalEngine(1).run(replace(job, merge=None)))
         if job.merge is not None:
             results = list(job.merge.function([_mixed(results, job.schema)]))
@@ -190,7 +190,7 @@ class Interrupted(Cluster):
 
 def test_interrupt_reaches_every_user() -> None:
     results = together(Interrupted(), [mapping("a"), mapping("b")])
-    assert [type(result) for result in results] == [KeyboardInterrupt, KeyboardInterrupt]
+    assert list(map(type, results)) == [KeyboardInterrupt, KeyboardInterrupt]
 
 
 def test_batched_engine_uses_the_reader_of_its_engine() -> None:
@@ -221,5 +221,5 @@ def test_shared_local_engine_limits_concurrent_tasks(maximum: int) -> None:
     specs = [Work(f"{n:02}") for n in range(12)]
     with ThreadPoolExecutor(3) as pool:
         futures = [pool.submit(lambda: texts(engine.run(Job(slow, ROWS, specs)))) for _ in range(3)]
-        assert [f.result(30) for f in futures] == [[spec.spec for spec in specs]] * 3
+        assert [f.result(30) for f in futures] == [attributes(specs, "spec")] * 3
     assert highest == maximum

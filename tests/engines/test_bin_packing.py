@@ -23,6 +23,7 @@ from inspector.engines.bin_packing import (
 )
 from inspector.engines.engine import FILE_COST, Work
 from inspector.schemas import TASKS
+from tests.attributes import attributes
 
 weights = st.lists(st.integers(0, 10**9), max_size=200)
 
@@ -33,7 +34,7 @@ def work_of(sizes: list[int]) -> list[Work]:
 
 def weights_of(groups: list[list[Work]]) -> list[list[int]]:
     """Return the weights of the tasks of each group."""
-    return [[item.weight for item in group] for group in groups]
+    return [attributes(group, "weight") for group in groups]
 
 
 def loads_of(groups: list[list[Work]]) -> list[int]:
@@ -63,9 +64,9 @@ def test_group_load_is_at_most_share_plus_one_task(sizes: list[int], count: int)
     st.integers(1, 50),
 )
 def test_group_cost_includes_files(work: list[Work], count: int) -> None:
-    costs = [sum(item.cost for item in group) for group in pack(work, count)]
+    costs = [sum(attributes(group, "cost")) for group in pack(work, count)]
     assert costs == sorted(costs, reverse=True)
-    assert costs[0] <= sum(costs) / count + max([0, *(item.cost for item in work)])
+    assert costs[0] <= sum(costs) / count + max([0, *attributes(work, "cost")])
 
 
 def test_cost_of_a_task_includes_its_files() -> None:
@@ -105,14 +106,14 @@ def test_by_group_runs_the_tasks_of_each_group(sizes: list[int], count: int) -> 
     groups = pack(work_of(sizes), count)
     run = by_group(lambda batches: iter(batches), groups)
     for number, group in enumerate(groups):
-        assert specs_in(run([numbers(number)])) == [work.spec for work in group]
+        assert specs_in(run([numbers(number)])) == attributes(group, "spec")
     tasks = pa.Table.from_batches(run([numbers(*range(count))]), TASKS)
     assert tasks["task_id"].to_pylist() == list(range(len(sizes)))
 
 
 def test_similar_specs_are_compressed() -> None:
     specs = [" ".join([f"s3a://bucket/checkpoint/state/0/{i}/7.delta"] * 100) for i in range(50)]
-    run = by_group(lambda batches: iter(batches), [[Work(spec) for spec in specs]])
+    run = by_group(lambda batches: iter(batches), [list(map(Work, specs))])
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", exc_type=ImportError)
     assert len(cloudpickle.dumps(run)) < sum(map(len, specs)) / 5
     assert specs_in(run([numbers(0)])) == specs

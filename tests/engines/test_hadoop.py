@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -33,11 +34,13 @@ from inspector.facts.registry import facts_in, facts_schema
 from inspector.passes.worker import run_tasks
 from inspector.render.as_json import render_json
 from inspector.render.report import Report
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, copy_of, replace_state
 from tests.cli.support import run as run_command
 from tests.fixture_folder import FIXTURES, NEWEST
 from tests.growing import Endless
+from tests.reports import cell_values
 from tests.spark_support import WITH_SPARK
 from tests.test_slow_reader import TOO_SLOW, faults, slowed
 
@@ -85,7 +88,7 @@ def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path
     assert any(tables) or command == "verify"
 
 
-@pytest.mark.parametrize("case", [path.name for path in hdfs_cases("4.3.0")][::6])
+@pytest.mark.parametrize("case", attributes(hdfs_cases("4.3.0"), "name")[::6])
 def test_an_audit_is_that_of_fsspec(case: str, hadoop: api.Options, tmp_path: Path) -> None:
     assert assert_same("audit", plain_copy(case, tmp_path / "mine"), hadoop)["tables"]
 
@@ -99,9 +102,7 @@ def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -
     paths = [str(path) for case in cases for name in names for path in case.glob(f"{name}/*/")]
     runs = [Run.start(path, hadoop) for path in paths]
     work = [_work(run) for run in runs]
-    outcome = list(
-        engine.run(Job(run_tasks, facts_schema(), [item for of_run in work for item in of_run]))
-    )
+    outcome = list(engine.run(Job(run_tasks, facts_schema(), list(chain(*work)))))
     by_fsspec = [Run.start(path, None) for path in paths]
     expected = [
         b for run in by_fsspec for b in run.engine.run(Job(run_tasks, facts_schema(), _work(run)))
@@ -116,7 +117,7 @@ def _work(run: Run) -> list[Work]:
 
 def _facts(batches: list[Any]) -> list[str]:
     # Of damage that only a hidden file tells not every Spark knows.
-    result = [fact for batch in batches for fact in facts_in(batch)]
+    result = chain(*map(facts_in, batches))
     facts = (element for element in result if "file-checksum" not in repr(element.fact))
     return sorted(re.sub(r"file_checksums=[0-9]+", "", repr(item)) for item in facts)
 
@@ -130,8 +131,7 @@ def test_troubles_are_the_same_and_no_folder_of_ours_is_named(
     (root / "state/0/0/7.delta").write_bytes(b"")
     (root / "offsets/3").write_bytes(b"v7\n")
     result = assert_same("verify", path, hadoop)
-    slugs = [problem["problem"] for problem in result["problems"]]
-    assert len(slugs) >= 3
+    assert len(result["problems"]) >= 3
     assert all(problem["path"].startswith(path) for problem in result["problems"])
     assert "inspector-" not in json.dumps(result) + capfd.readouterr().err
     assert_same("rows", path, hadoop)
@@ -146,7 +146,7 @@ def test_files_that_spark_lists_are_checked_by_nobody_but_us(
     delta = path / "state/0/0/1.delta"
     delta.write_bytes(b"junk" + delta.read_bytes()[4:])
     problems = said(api.verify(str(path), hadoop))["problems"]
-    assert "bad-frame" in [problem["problem"] for problem in problems]
+    assert "bad-frame" in cell_values(problems, "problem")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -168,8 +168,9 @@ def test_a_file_that_is_gone_since_it_was_listed(hadoop: api.Options, tmp_path: 
     Path(path, "state/0/1/4.delta").unlink()
     problems, expected = (run.problems(run.facts()) for run in runs)
     assert problems == expected
-    assert MOVED_SLUG in [problem.slug for problem in problems], "they were listed again"
-    files = [file.path for layout in runs[0].checkpoint.layout.stores for file in layout.files]
+    assert MOVED_SLUG in attributes(problems, "slug"), "they were listed again"
+    stores = runs[0].checkpoint.layout.stores
+    files = attributes(chain(*attributes(stores, "files")), "path")
     assert f"{path}/state/0/1/3.delta" in files
     assert f"{path}/state/0/1/4.delta" not in files
 
@@ -265,7 +266,7 @@ def test_nothing_is_left_and_the_session_is_as_it_was(
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(name)
     run = Run.start(str(checkpoint_of("agg_append")), hadoop)
-    assert [path.name for path in tmp_path.glob("inspector-listing-*")]
+    assert attributes(tmp_path.glob("inspector-listing-*"), "name")
     assert run.facts().versions
     assert spark.conf.get(name) == before
     del run
@@ -277,9 +278,10 @@ def test_spark_puts_the_partition_keys_where_they_should_go(spark: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
     keys = partition_keys(50)
-    frame = spark.createDataFrame([(key,) for key in keys], "key int").repartition(50, "key")
+    rows = list(zip(keys, strict=True))
+    frame = spark.createDataFrame(rows, "key int").repartition(50, "key")
     places = dict(frame.select("key", F.spark_partition_id()).collect())
-    assert [places[key] for key in keys] == list(range(50))
+    assert list(map(places.get, keys)) == list(range(50))
 
 
 # --- a query that commits batches, and removes old ones, between Spark's requests ----------------
@@ -317,9 +319,7 @@ def test_tables_are_of_one_batch_or_not_there(
             assert faults(messages) == []
         assert query.batch > begun
         if batches is TOO_SLOW:
-            assert messages is None or "outpaced" in {
-                row["problem"] for row in messages["problems"]
-            }
+            assert messages is None or "outpaced" in cell_values(messages["problems"], "problem")
         else:
             assert counts(messages) == counts(quiet)
             assert any(counts(messages).values())

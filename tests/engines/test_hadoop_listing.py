@@ -24,6 +24,7 @@ from inspector.exceptions import EngineError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
 from inspector.passes.record_effects import ChangesTask
 from inspector.passes.row_differences import DiffTask
+from tests.attributes import attributes
 
 ROOT = "hdfs://nn/queries/state/mine"
 
@@ -40,7 +41,7 @@ def test_opened_listing_has_sizes_times_and_small_files(tmp_path: Path) -> None:
     small.parent.mkdir()
     small.write_bytes(b"{}")
     storage = open_listing(listing, ["commits"], str(tmp_path), {})
-    assert [entry.name for entry in storage.list()] == ["commits", "metadata", "state"]
+    assert attributes(storage.list(), "name") == ["commits", "metadata", "state"]
     assert storage.read("metadata") == b"{}"
     delta = storage.stat("state/0/1/5.delta")
     assert delta is not None

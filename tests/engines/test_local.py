@@ -27,7 +27,7 @@ def echo(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def mapped(
     function: BatchFunction, specs: list[str], workers: int | None
 ) -> Iterator[pa.RecordBatch]:
-    return LocalEngine(workers).run(Job(function, ROWS, [Work(spec) for spec in specs]))
+    return LocalEngine(workers).run(Job(function, ROWS, list(map(Work, specs))))
 
 
 def texts(batches: Iterable[pa.RecordBatch]) -> list[Any]:

@@ -329,7 +329,7 @@ def test_to_frame_sends_arrow_to_spark_4(
     monkeypatch.setattr(sessions, "DataFrame", SimpleNamespace(toArrow=None))  # as that of 4.0
     (table,) = frame_of(rows)
     assert table.schema == COLUMNS
-    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+    assert list(zip(*table.to_pydict().values(), strict=True)) == rows
 
 
 def test_to_frame_sends_tuples_to_spark_3_5(monkeypatch: pytest.MonkeyPatch) -> None:

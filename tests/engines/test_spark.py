@@ -43,8 +43,10 @@ from inspector.facts.registry import facts_schema
 from inspector.passes.typed_rows import run_typed_rows, schema_of_rows
 from inspector.passes.worker import run_fields, run_tasks
 from inspector.schemas import ROWS, batch_of
+from tests.attributes import attributes
 from tests.cases import hdfs_cases, rocksdb_cases
 from tests.cli.support import checkpoint_of, copy_of, flip
+from tests.reports import cell_values, rows_where
 from tests.spark_support import WITH_SPARK, driver
 
 pytestmark = WITH_SPARK
@@ -97,7 +99,7 @@ def test_spark_facts_of_fixtures_equal_local_facts(engine: Any) -> None:
     elsewhere |= {"row_prints", "written_files", "evicted", "evicted_key", "simulated"}
     elsewhere |= {"snapshot_differs"}
     elsewhere |= {"sampled_sizes", "rows_behind", "misplaced_row", "unwritable_rows"}
-    kinds = {fact["kind"] for fact in facts}
+    kinds = set(cell_values(facts, "kind"))
     assert FACT_TYPES.keys() - elsewhere - {"problem"} == kinds - {"problem"}
 
 
@@ -111,7 +113,7 @@ def test_unreadable_files_are_problem_facts_on_spark(engine: Any, tmp_path: Path
     (path / "state/0/1/5.delta").write_bytes(b"junk")
     flip(path / "state/0/0/7.delta", 30)
     facts = assert_same_facts(engine, run_tasks, work_of([path]))
-    problems = [fact["problem"]["path"] for fact in facts if fact["kind"] == "problem"]
+    problems = cell_values(cell_values(rows_where(facts, kind="problem"), "problem"), "path")
     assert len(problems) >= 2
     assert str(path / "state/0/1/5.delta") in problems
 
@@ -157,8 +159,8 @@ def place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def partitions_of(engine: Any, work: Sequence[Work]) -> dict[str, int]:
     """Return the Spark partition of each task."""
     result = pa.Table.from_batches(engine.run(Job(place, ROWS, work)), ROWS).to_pylist()
-    assert sorted(row["message"] for row in result) == sorted(item.spec for item in work)
-    return {row["message"]: row["partition_id"] for row in result}
+    assert sorted(cell_values(result, "message")) == sorted(attributes(work, "spec"))
+    return dict(cell_values(result, "message", "partition_id"))
 
 
 def test_each_task_is_a_spark_task_heaviest_first(engine: Any) -> None:
@@ -172,7 +174,9 @@ def test_many_tasks_are_grouped_with_heavy_ones_separate(
     monkeypatch.setattr("inspector.engines.bin_packing.MAX_GROUPS", 4)
     partitions = partitions_of(engine, [Work(str(weight), weight) for weight in range(10)])
     assert {partitions["9"], partitions["8"], partitions["7"], partitions["6"]} == {0, 1, 2, 3}
-    loads = [sum(int(w) for w, slot in partitions.items() if slot == s) for s in range(4)]
+    loads = [0, 0, 0, 0]
+    for weight, partition in partitions.items():
+        loads[partition] += int(weight)
     assert loads == sorted(loads, reverse=True)
     assert max(loads) - min(loads) <= 3
 
@@ -397,13 +401,13 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
         run = Run.start(path, Options(engine=EngineOptions("spark", session=engine.session, io=io)))
         work = [Work(task.to_json(), task.file_bytes) for task in run.tasks(Request())]
         facts = engine.run(Job(run_tasks, facts_schema(), work))
-        rows = sum(len(batch) for batch in facts)
+        rows = sum(map(len, facts))
         folders = len(list(Path(folder).glob("inspector-*")))
         del run
         engine.session.stop()
         after = process_settings()
         changed = [name for name in before if after[name] != before[name]]
-        left = [item.name for item in Path(folder).glob("inspector-*")]
+        left = attributes(Path(folder).glob("inspector-*"), "name")
         result.append(Round(rows, engine.note, folders, left, changed))
     assert len(_scopes) <= 1, "what belongs to the first has gone"
     return result
@@ -503,10 +507,11 @@ def test_tasks_of_several_checkpoints_are_one_spark_job(
         return (report.findings, dict(report.metrics))
 
     options = Options(engine=EngineOptions("spark", session=spark, io=io))
-    outcomes = {o.path: o for o in run_all(places, options, findings)}
-    assert isinstance(outcomes.pop(missing).error, NotACheckpointError)
-    local = {o.path: o.result for o in run_all(places[:3], Options(), findings)}
-    assert {path: outcome.result for path, outcome in outcomes.items()} == local
+    outcomes = list(run_all(places, options, findings))
+    by_path = dict(zip(attributes(outcomes, "path"), outcomes, strict=True))
+    assert isinstance(by_path.pop(missing).error, NotACheckpointError)
+    local = attributes(run_all(places[:3], Options(), findings), "path", "result")
+    assert dict(attributes(by_path.values(), "path", "result")) == dict(local)
     assert jobs == [len(work_of(paths))]
 
 
@@ -517,7 +522,8 @@ def test_small_checkpoints_are_audited_by_executors(
     missing = str(tmp_path / "missing")
     paths = list(map(str, EVERY[:: len(EVERY) // 36]))
     options = Options(engine=EngineOptions("spark", session=spark))
-    result = {item.path: item for item in api.audit_many([*paths, missing], options)}
+    outcomes = list(api.audit_many([*paths, missing], options))
+    result = dict(zip(attributes(outcomes, "path"), outcomes, strict=True))
     assert isinstance(result.pop(missing).error, NotACheckpointError)
     assert jobs == [len(paths) + 1, len(paths)]
     expected = {item.path: report_of(item) for item in api.audit_many(paths)}

@@ -24,6 +24,7 @@ from inspector.estimates.heap import (
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import VersionFacts
+from tests.attributes import attributes
 from tests.cases import ObjectMap, Row, Step, replay
 from tests.encode import Record
 
@@ -258,7 +259,7 @@ def test_heap_grows_with_versions_and_shrinks_with_sharing(
 ) -> None:
     versions = _versions(history)
     heaps = [StoreHeap(versions, layout, n) for n in range(len(history) + 2)]
-    totals = [heap.held.total for heap in heaps]
+    totals = attributes(heaps, "held.total")
     assert totals == sorted(totals)
     assert all(heap.held.total <= heap.unshared.total for heap in heaps)
     assert all(heap.held.total <= heap.peak.total for heap in heaps[:2])

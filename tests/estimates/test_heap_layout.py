@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from inspector.estimates.heap import Layout, table_slots
+from tests.attributes import attributes
 
 GIB = 1 << 30
 COMPRESSED = Layout.of()
@@ -81,7 +82,7 @@ def test_wrapper_sizes_by_spark_version(
 ) -> None:
     jvms: list[dict[str, int]] = [{}, {"heap_bytes": 32 * GIB}, {"heap_bytes": 32 * GIB, "jdk": 8}]
     layouts = [Layout.of(**jvm, spark=spark, row_checksum=row_checksum) for jvm in jvms]
-    assert tuple(layout.wrapper_bytes for layout in layouts) == wrappers
+    assert tuple(attributes(layouts, "wrapper_bytes")) == wrappers
     assert layouts[0].map_wrapper == map_wrapper
 
 

@@ -14,6 +14,7 @@ from inspector.checkpoint.storage import READ, Storage, parts_of
 from inspector.estimates.price import Prices, Work, dollars, prices_from, work_of_audit
 from inspector.model import LIMITS, FileKind, StoreFile, Version
 from inspector.providers.task_files import ReadAhead
+from tests.attributes import attributes
 from tests.fixture_folder import FIXTURES, NEWEST
 from tests.object_store import serve
 
@@ -30,7 +31,7 @@ KINDS = (
 
 def every_second_fixture() -> list[object]:
     """Return every second fixture of all releases, and the fixtures of the plain run."""
-    result = sorted(path.parent for path in FIXTURES.glob("*/*/checkpoint"))
+    result = sorted(attributes(FIXTURES.glob("*/*/checkpoint"), "parent"))
     result = sorted({*result[::2], *(NEWEST / kind for kind in KINDS)})
     return [
         pytest.param(

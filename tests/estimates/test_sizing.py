@@ -13,6 +13,7 @@ from inspector.estimates.sizing import (
     heap_bytes_for,
     room_bytes,
 )
+from tests.attributes import attributes
 
 GIB = 1 << 30
 sizes = st.lists(st.integers(0, 10**6), max_size=12)
@@ -52,4 +53,6 @@ def test_smallest_heap_with_enough_room(percent: int | None, room: int) -> None:
 def test_usable_heap_share_of_spark() -> None:
     assert room_bytes(RESERVED_BYTES // 2) == 0
     assert room_bytes(8 * GIB) == (8 * GIB - RESERVED_BYTES) * 4 // 10
-    assert [shape.heap_bytes // GIB for shape in SHAPES] == [2, 4, 8, 16, 32, 64]
+    assert attributes(SHAPES, "heap_bytes") == [
+        *(2 * GIB, 4 * GIB, 8 * GIB, 16 * GIB, 32 * GIB, 64 * GIB)
+    ]

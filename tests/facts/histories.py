@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from inspector.facts.expired import LeftoverClass, Leftovers
@@ -54,3 +54,8 @@ def at_watermarks(*watermarks: int | None, data: bool = True) -> list[BatchClock
 def puts(timer: int, *keys: bytes, visits: int = 1) -> list[Record]:
     """Return puts of several keys with the same timer."""
     return [put(key, timer, visits) for key in keys]
+
+
+def changes_between(old: Mapping[bytes, bytes], new: Mapping[bytes, bytes]) -> list[Record]:
+    """Return the records that turn the rows of one version into those of the next version."""
+    return [(key, new.get(key)) for key in sorted({*old, *new}) if old.get(key) != new.get(key)]

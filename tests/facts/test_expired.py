@@ -15,6 +15,7 @@ from inspector.model import BatchClock, Certainty
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import StateMap
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Step, replay
 from tests.encode import Record
 from tests.facts.histories import KeyLeftover, at_watermarks, leftovers_by_key
@@ -47,8 +48,8 @@ def past_watermark(*rows: Record, watermarks: Sequence[int | None]) -> dict[byte
     """Return the version in which each leftover expired, of rows put in version 1."""
     steps = [Step(rows), *[Step([])] * (len(watermarks) - 1)]
     leftovers = leftovers_of(steps, at_watermarks(*watermarks))
-    assert {(item.kind, item.certainty) for item in leftovers} <= {(PAST, PROVEN)}
-    return {item.key: item.version for item in leftovers}
+    assert set(attributes(leftovers, "kind", "certainty")) <= {(PAST, PROVEN)}
+    return dict(attributes(leftovers, "key", "version"))
 
 
 @pytest.mark.parametrize(
@@ -124,8 +125,8 @@ def test_processing_time_rule_uses_the_batch_time(inclusive: bool, covered: set[
     by_time = replace(cases.KEY_TIME, clock=Clock.PROCESSING_TIME, inclusive=inclusive)
     rows = Step([key_time(999_999), key_time(1_000_000), key_time(1_000_001)])
     leftovers = leftovers_of([rows], [clock(1, 0, now=1000)], by_time)
-    assert {item.key for item in leftovers} == set(map(cases.micros, covered))
-    assert {item.kind for item in leftovers} == {LeftoverClass.PAST_PROCESSING_TIME}
+    assert set(attributes(leftovers, "key")) == set(map(cases.micros, covered))
+    assert set(attributes(leftovers, "kind")) == {LeftoverClass.PAST_PROCESSING_TIME}
 
 
 def test_previous_bound_uses_the_watermark_of_the_batch_before() -> None:
@@ -138,8 +139,8 @@ def test_previous_bound_uses_the_watermark_of_the_batch_before() -> None:
     assert (item.key, item.version, item.certainty) == (cases.micros(1_000_000), 2, PROVEN)
     assert (item.clock_ms, item.threshold_ms) == (1000, 1000)
     # The next batch removes the second row at the latest.
-    versions = {finding.key: finding.version for finding in leftovers_of(steps, clocks, stepwise)}
-    assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
+    versions = attributes(leftovers_of(steps, clocks, stepwise), "key", "version")
+    assert dict(versions) == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
 
 def test_after_put_rule_ignores_the_batch_of_the_put() -> None:
@@ -192,7 +193,7 @@ def test_value_time_leftovers_match_a_reference_computation(
             us = int.from_bytes(value.data[8:16], "little", signed=True)
             if id(value) in live and watermarks[at] > 0 and us <= watermarks[at] * 1000:
                 expected[key.data] = at + 1
-    assert {item.key: item.version for item in leftovers} == expected
+    assert dict(attributes(leftovers, "key", "version")) == expected
 
 
 @pytest.mark.parametrize(

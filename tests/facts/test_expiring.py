@@ -16,6 +16,7 @@ from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.state.replay import NO_CLOCK
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Step, replay, user
 
 MICROS = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "t")
@@ -122,7 +123,7 @@ def test_bucket_widths_are_multiples_and_the_last_holds_any_time() -> None:
     widths = list(Width)
     assert widths == sorted(widths)
     assert [long % short for short, long in pairwise(widths)] == [0] * (len(widths) - 1)
-    assert [width.coarser for width in widths] == [*widths[1:], widths[-1]]
+    assert attributes(widths, "coarser") == [*widths[1:], widths[-1]]
     assert MOST // widths[-1] - LEAST // widths[-1] < 6
 
 

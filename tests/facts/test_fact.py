@@ -10,6 +10,7 @@ from inspector.facts.top_keys import TopBy, TopKey
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass
 from inspector.model import StoreId, StoreName
+from tests.attributes import attributes
 
 LEFT, RIGHT = StoreId(1, "s", 3), StoreId(1, "s", 4)
 
@@ -31,7 +32,7 @@ def test_merge_key_separates_versions_stores_and_operators() -> None:
         Observed(StoreId(1, "t", 3), 7, VersionFacts()),
         Observed(StoreId(2, "s", 3), 7, VersionFacts()),
     )
-    assert len({rows.merge_key, *(item.merge_key for item in siblings)}) == 4
+    assert len({rows.merge_key, *attributes(siblings, "merge_key")}) == 4
     assert Observed(LEFT, 7, TopKey(TopBy.PUTS, 1, b"k", 1, 0, 1)).merge_key is None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product, repeat
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ USERS = [("a", 1), ("a longer name than a word", 2), (None, None), ("", 3)]
 def owners(
     keys: GroupingKeys, location: KeyPlace, schema: StructType, rows: list[bytes]
 ) -> list[int]:
-    records: list[Record] = [(row, b"") for row in rows]
+    records: list[Record] = list(zip(rows, repeat(b""), strict=False))
     state, _, _ = replay([Step(records)])
     result: list[int] = keys.owners(state, location, schema).tolist()
     return result
@@ -31,10 +33,10 @@ def owners(
 def test_grouping_key_has_one_id_in_values_maps_and_lists(kernel: str) -> None:
     with cases.kernel_of(kernel):
         keys = GroupingKeys()
-        complete = [encode.row(KEY, user) for user in USERS]
+        complete = encode.rows(KEY, USERS)
         assert owners(keys, KeyPlace.WHOLE, KEY, complete) == [0, 1, 2, 3]
-        in_map = [encode.row(IN_MAP, (user, ("p",))) for user in USERS]
-        in_map += [encode.row(IN_MAP, (user, (None,))) for user in USERS]
+        in_map = encode.rows(IN_MAP, product(USERS, [("p",)]))
+        in_map += encode.rows(IN_MAP, product(USERS, [(None,)]))
         assert owners(keys, KeyPlace.FIRST, IN_MAP, in_map) == [0, 1, 2, 3, 0, 1, 2, 3]
         in_list = [encode.row(IN_LIST, (*user, 0)) for user in USERS]
         in_list += [encode.row(IN_LIST, (*user, 1)) for user in USERS]
@@ -61,6 +63,6 @@ def test_rows_of_another_schema_have_no_grouping_key() -> None:
 def test_grouping_keys_of_keys_looked_up_but_never_put() -> None:
     """The map has the names of such keys, but not their sizes."""
     state, _, _ = replay([Step([(encode.row(IN_LIST, (*USERS[0], 0)), b"")])])
-    siblings = [encode.row(IN_LIST, (*user, 1)) for user in USERS[:2]]
-    state.holds(cases.block([(row, b"") for row in (*siblings, b"short")]))
+    siblings = [encode.row(IN_LIST, (*USERS[0], 1)), encode.row(IN_LIST, (*USERS[1], 1))]
+    state.holds(cases.block([(siblings[0], b""), (siblings[1], b""), (b"short", b"")]))
     assert GroupingKeys().owners(state, KeyPlace.INDEXED, IN_LIST).tolist() == [0, 0, 1, NOBODY]

@@ -14,6 +14,7 @@ from inspector.facts.variable_entries import EntriesPerKey
 from inspector.sparktypes import LONG, TIMESTAMP, StringType, StructField, StructType
 from inspector.state.replay import StateMap
 from tests import encode
+from tests.attributes import attributes
 from tests.cases import Row, Step, blocks
 from tests.encode import Record
 from tests.rocks import struct_of
@@ -52,12 +53,12 @@ def sizes(*of_sets: int) -> SizeCounts:
 
 def counts_of(result: list[PrefixFacts]) -> list[tuple[int, int]]:
     """Return the prefixes and the new prefixes of each version."""
-    return [(facts.prefixes, facts.new_prefixes) for facts in result]
+    return attributes(result, "prefixes", "new_prefixes")
 
 
 def test_sessions_of_one_user_share_a_prefix() -> None:
     keys = [session("ann", 0), session("ann", 1), session("bo", 2), session("a longer name", 3)]
-    (facts,) = prefixes([Step([(key, VALUE) for key in keys])])
+    (facts,) = prefixes([Step(list(dict.fromkeys(keys, VALUE).items()))])
     assert facts == PrefixFacts(3, 24 + 24 + 32, 3, 24 + 24 + 32, 0, sizes(2, 1, 1))
 
 
@@ -92,7 +93,7 @@ def test_entries_per_key_count_the_sessions_of_a_prefix() -> None:
     _, live, state = replayed([Step(first), Step([(session("cy", 1), VALUE)]), Step(last)])
     entries: list[Any] = sorted(live.entries(state, SESSION), key=lambda item: item.kind)
     assert entries[0] == EntriesPerKey(3, 4, 2, Counter({0: 2}), 3)
-    assert {(item.key, item.entries, item.removed) for item in entries[1:]} == {
+    assert set(attributes(entries[1:], "key", "entries", "removed")) == {
         (prefix("ann"), 2, 1),
         (prefix("bo"), 1, 0),
         (prefix("cy"), 1, 0),
@@ -114,7 +115,7 @@ def test_prefix_row_may_need_fewer_null_bit_words() -> None:
 def test_key_of_only_the_start_has_one_empty_prefix() -> None:
     start = struct_of(TIMESTAMP)
     keys = [encode.row(start, (0,)), encode.row(start, (1,)), encode.row(start, (2,))]
-    (facts,) = prefixes([Step([(key, VALUE) for key in keys])], fields=1)
+    (facts,) = prefixes([Step(list(dict.fromkeys(keys, VALUE).items()))], fields=1)
     assert (facts.prefixes, facts.prefix_bytes) == (1, 0)
     assert facts.set_sizes == sizes(3)
 
@@ -142,11 +143,11 @@ def test_prefixes_match_python_sets(history: list[dict[str, set[int]]]) -> None:
         objects = {user: row for user, row in objects.items() if live[user]}
         steps.append(Step(records))
         new = [row for user, row in objects.items() if before.get(user) is not row]
-        expected.append((len(objects), len(new), sum(len(row.data) for row in new)))
+        expected.append((len(objects), len(new), sum(map(len, attributes(new, "data")))))
     result = prefixes(steps)
-    assert [(f.prefixes, f.new_prefixes, f.new_prefix_bytes) for f in result] == expected
+    assert attributes(result, "prefixes", "new_prefixes", "new_prefix_bytes") == expected
     set_sizes = sizes(*filter(None, map(len, live.values())))
-    assert [facts.set_sizes for facts in result[-1:]] == [set_sizes] * bool(result)
+    assert attributes(result[-1:], "set_sizes") == [set_sizes] * bool(result)
 
 
 counts = st.integers(0, 1 << 40)

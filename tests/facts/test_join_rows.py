@@ -72,7 +72,7 @@ def test_rows_of_another_schema_are_dangling() -> None:
 
 def test_time_index_has_an_entry_for_each_row() -> None:
     def state(*keys: bytes) -> StateMap:
-        result, *_ = replay([Step([(key, b"v" * 8) for key in keys])])
+        result, *_ = replay([Step(list(dict.fromkeys(keys, b"v" * 8).items()))])
         return result
 
     rows = state(b"a", b"b", b"c")

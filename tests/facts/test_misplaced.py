@@ -10,6 +10,7 @@ import pytest
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.facts.misplaced import MisplacedKeys
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
 from tests.fixture_folder import NEWEST
 from tests.profiles import sampled
@@ -17,12 +18,12 @@ from tests.profiles import sampled
 UNCHECKED = ("agg_global", "wide_key")
 """One partition has all keys; a key that holds an array has a hash that is not computed here."""
 
-CASES = [path.name for path in hdfs_cases("4.3.0")]
+CASES = attributes(hdfs_cases("4.3.0"), "name")
 
 
 def misplaced_keys(path: Path) -> MisplacedKeys:
     facts = Run.start(str(path), None).facts(Request(fit=True))
-    return sum((item.fact for item in facts.of(MisplacedKeys)), MisplacedKeys())
+    return sum(attributes(facts.of(MisplacedKeys), "fact"), MisplacedKeys())
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 5))

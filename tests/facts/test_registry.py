@@ -37,6 +37,7 @@ from inspector.merge.collect import Facts, collect
 from inspector.merge.combine import combine
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
+from tests.attributes import attributes
 from tests.cases import Seen
 from tests.profiles import costly, sampled
 
@@ -65,7 +66,8 @@ def _values_of(hint: Any) -> st.SearchStrategy[Any]:
     if hint in PLAIN:
         return PLAIN[hint]
     if type(None) in arguments:
-        return st.none() | values_of(next(a for a in arguments if a is not type(None)))
+        (kind,) = set(arguments) - {type(None)}
+        return st.none() | values_of(kind)
     if origin is tuple:
         return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
     if origin is frozenset:
@@ -99,9 +101,7 @@ ADDING = pytest.mark.parametrize("kind", TO_ADD, ids=lambda kind: kind.kind)
 
 
 def zero_of(item: Any) -> Any:
-    if isinstance(item, LeftoverAge):
-        return replace(item, rows=0, row_bytes=0)
-    return type(item)()
+    return replace(item, rows=0, row_bytes=0) if isinstance(item, LeftoverAge) else type(item)()
 
 
 @ADDING
@@ -121,7 +121,7 @@ def test_fact_kinds_that_do_not_add() -> None:
         *("key_entries", "evicted_key", "misplaced_row", "unwritable_rows"),
         *("snapshot_differs", "rows_timed_in_range"),  # facts of key ranges
     }
-    assert FACT_TYPES.keys() - {kind.kind for kind in TO_ADD} == alone
+    assert FACT_TYPES.keys() - set(attributes(TO_ADD, "kind")) == alone
     assert {FACT_TYPES[name].merge_key for name in alone} == {Fact.merge_key}
 
 
@@ -156,7 +156,7 @@ def test_merged_facts_are_equal_for_any_split_and_order(
     assert collect(second + first).merged(kind) == complete
     again = list(merge(first + second))
     assert collect(again).merged(kind) == complete
-    assert sum(batch.num_rows for batch in again) == len(complete[StoreName(1, "s")])
+    assert sum(attributes(again, "num_rows")) == len(complete[StoreName(1, "s")])
 
 
 def test_facts_schema_uses_types_that_spark_supports() -> None:
@@ -184,13 +184,14 @@ def test_fact_batches_are_limited_in_rows_and_bytes() -> None:
 
 def batch_rows(facts: list[Observed[Any]]) -> list[int]:
     """Return the number of rows of each batch of facts."""
-    return [batch.num_rows for batch in fact_batches(facts)]
+    return attributes(fact_batches(facts), "num_rows")
 
 
 def test_facts_of_several_kinds_share_a_batch() -> None:
     item, two = Observed(STORE, 4, MatchedRows(1)), Observed(STORE, 3, Ages(Counter({3: 1})))
     mixed: Any = pa.Table.from_batches([*fact_batches([item, two])]).combine_chunks().to_batches()
-    assert [list(facts_in(batch)) for batch in mixed] == [[item, two]]
+    (batch,) = mixed
+    assert list(facts_in(batch)) == [item, two]
 
 
 def test_unknown_fact_kind_is_refused() -> None:
@@ -226,8 +227,11 @@ def test_new_fact_kind_needs_only_its_declaration() -> None:
         def merge_key(self, _version: int) -> str:
             return self.word
 
-    result = [Observed(StoreId(0, "s", n), 4, Toy("ball", n)) for n in range(3)]
-    result.append(Observed(StoreId(0, "s", 0), 4, Toy("kite", 9)))
+    result = [
+        Observed(StoreId(0, "s", 0), 4, Toy("ball", 1)),
+        Observed(StoreId(0, "s", 1), 4, Toy("ball", 2)),
+        Observed(StoreId(0, "s", 0), 4, Toy("kite", 9)),
+    ]
     assert Toy.kind in facts_schema().names
     assert collect(fact_batches(result)).of(Toy) == result
     facts = collect(combine(4, fact_batches(result)))

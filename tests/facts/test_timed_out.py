@@ -23,6 +23,7 @@ from inspector.light_dataclasses import replace
 from inspector.model import BatchClock, Certainty, TimeoutKind
 from inspector.state.replay import NO_CLOCK, StateMap
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Step, put, replay
 from tests.encode import Record
 from tests.facts.histories import KeyLeftover, at_watermarks, leftovers_by_key, puts, rows_of
@@ -54,7 +55,7 @@ UNLESS: dict[tuple[TimeoutKind, ...], Needs] = {
     (EVENT,): Needs.UNLESS_EVENT,
     (PROCESSING,): Needs.UNLESS_PROCESSING,
 }
-A, B, C, D = (cases.user(name) for name in "abcd")
+A, B, C, D = map(cases.user, "abcd")
 
 
 def view_of(
@@ -88,8 +89,10 @@ def leftovers_of(
 
 
 def classes(result: set[KeyLeftover]) -> dict[bytes, tuple[LeftoverClass, Certainty, int]]:
-    assert len({item.key for item in result}) == len(result), "a key has two leftovers"
-    return {element.key: (element.kind, element.certainty, element.version) for element in result}
+    classes = attributes(result, "kind", "certainty", "version")
+    by_key = dict(zip(attributes(result, "key"), classes, strict=True))
+    assert len(by_key) == len(result), "a key has two leftovers"
+    return by_key
 
 
 def conditions(
@@ -232,7 +235,7 @@ def test_undecided_leftovers_have_needs() -> None:
     first = Step(puts(10, A, B, C, D))
     second = Step([put(A, 9000), put(B, 9000, visits=2), put(C, NO_TIMER), put(D, 99)])
     state, result = view_of([first, second], [clock(1), clock(2, 20)])
-    assert {(item.reason, item.certainty) for item in result} == {(AMONG_DATA, UNDECIDED)}
+    assert set(attributes(result, "reason", "certainty")) == {(AMONG_DATA, UNDECIDED)}
     assert {key: item.needs for key, item, _ in rows_of(state, result)} == {
         A: Needs.REARMED_BY_HABIT,
         B: None,
@@ -280,8 +283,11 @@ def test_watermark_below_a_cleared_timer_shows_processing_time() -> None:
     steps = [Step(THREE_TIMERS), Step(puts(NO_TIMER, A, B, C)), Step([])]
     clocks = [clock(1, 10), clock(2, 1600, now=2600, data=False), clock(3, 1700)]
     assert conditions(steps, clocks, EVENT) == {}
-    kinds = {kind for kind, *_ in conditions(steps, clocks, PROCESSING).values()}
-    assert kinds == {KEPT}
+    assert conditions(steps, clocks, PROCESSING) == {
+        A: (KEPT, 2, True),
+        B: (KEPT, 2, True),
+        C: (KEPT, 2, False),
+    }
 
 
 def test_contradicted_clock_has_no_leftovers() -> None:
@@ -349,11 +355,11 @@ def test_rearmed_timer_in_a_data_batch_needs_the_clock() -> None:
     # By processing time the timer has expired.
     assert classes(leftovers_of(steps, clocks, (PROCESSING,))) == {A: (IGNORED, PROVEN, 3)}
     _, leftovers = view_of(steps, clocks, BOTH)
-    needs = {(item.kind, item.timeout_kind, item.needs) for item in leftovers}
+    needs = attributes(leftovers, "kind", "timeout_kind", "needs")
     assert (REARMED, EVENT, Needs.UNLESS_PROCESSING) in needs
     early = [*clocks[:2], clock(3, 30, now=2500)]
     _, leftovers = view_of(steps, early, BOTH)
-    assert {item.needs for item in leftovers} == {Needs.REARMED_BY_HABIT}
+    assert set(attributes(leftovers, "needs")) == {Needs.REARMED_BY_HABIT}
 
 
 def test_leftover_by_either_clock_needs_both_clocks_past_the_timer() -> None:
@@ -378,8 +384,8 @@ def test_single_clock_has_no_either_flag() -> None:
 def test_scala_function_has_no_ignored_timeouts(data: bool) -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 15)]), Step([])]
     clocks = [clock(1), clock(2, 11, data=data), clock(3, 2500)]
-    assert {item.kind for item in leftovers_of(steps, clocks, BOTH, SCALA)} == {REARMED}
-    assert {item.kind for item in leftovers_of(steps, clocks, BOTH, PANDAS)} >= {IGNORED}
+    assert set(attributes(leftovers_of(steps, clocks, BOTH, SCALA), "kind")) == {REARMED}
+    assert IGNORED in attributes(leftovers_of(steps, clocks, BOTH, PANDAS), "kind")
 
 
 def test_timer_of_a_snapshot_fires_since_the_snapshot() -> None:
@@ -399,7 +405,7 @@ def test_keys_put_before_the_snapshot_have_no_threshold() -> None:
 def test_timer_cleared_in_a_batch_without_log_entry_has_no_threshold() -> None:
     steps = [Step([put(A, 10), put(B, 10)]), Step([put(B, NO_TIMER), put(A, NO_TIMER)]), Step([])]
     _, leftovers = view_of(steps, [clock(1), clock(3, 40)])
-    assert {item.reason for item in leftovers} == {NO_LOG_ENTRY}
+    assert set(attributes(leftovers, "reason")) == {NO_LOG_ENTRY}
     # A is after the descent of the keys. B may have been called for data.
     assert leftovers_of(steps, [clock(1), clock(3, 40)]) == {
         KeyLeftover(A, KEPT, PROVEN, 2, 10, NO_CLOCK, 1),
@@ -465,7 +471,8 @@ def reasons(
     steps: Sequence[Step], clocks: Sequence[BatchClock], premises: TimerPremises
 ) -> dict[LeftoverClass, str]:
     """Return the reason of each class of leftovers."""
-    return {item.kind: item.reason for item in view_of(steps, clocks, premises=premises)[1]}
+    _, leftovers = view_of(steps, clocks, premises=premises)
+    return dict(attributes(leftovers, "kind", "reason"))
 
 
 def test_undecided_leftover_has_a_reason() -> None:
@@ -510,7 +517,7 @@ def test_proven_leftovers_match_a_simulated_query(
     truth, since = query.account(base), query.account(base, purged + 1)
     premises = PANDAS if pandas else SCALA
     leftovers = leftovers_of(query.on_disk(base), query.clocks[purged:], (kind,), premises)
-    by_key = {item.key: item for item in leftovers}
+    by_key = dict(zip(attributes(leftovers, "key"), leftovers, strict=True))
     assert len(by_key) == len(leftovers)
 
     # An ignored timer is known to have fired since the first known clock.
@@ -550,18 +557,19 @@ def test_consecutive_firings_without_data_match_a_simulated_query(
     }
 
 
-ANY = (False, True)
-
-
 @pytest.mark.parametrize(
     ("call", "pandas", "records", "kinds"),
     [
         (Call(), False, [put(A, -1)], [KEPT]),
         (Call(), True, [], [IGNORED]),
-        *((Call(update=True), pandas, [put(A, -1, 2)], [KEPT]) for pandas in ANY),
-        *((Call(arm=5), pandas, [put(A, 14)], [REARMED]) for pandas in ANY),
-        *((Call(update=True, arm=5), pandas, [put(A, 14, 2)], [REARMED]) for pandas in ANY),
-        *((Call(remove=True), pandas, [(A, None)], []) for pandas in ANY),
+        (Call(update=True), False, [put(A, -1, 2)], [KEPT]),
+        (Call(update=True), True, [put(A, -1, 2)], [KEPT]),
+        (Call(arm=5), False, [put(A, 14)], [REARMED]),
+        (Call(arm=5), True, [put(A, 14)], [REARMED]),
+        (Call(update=True, arm=5), False, [put(A, 14, 2)], [REARMED]),
+        (Call(update=True, arm=5), True, [put(A, 14, 2)], [REARMED]),
+        (Call(remove=True), False, [(A, None)], []),
+        (Call(remove=True), True, [(A, None)], []),
         (Call(remove=True, arm=5), False, [(A, cases.group_state(None, 14))], [REARMED]),
         (Call(remove=True, arm=5), True, [(A, cases.group_state(None, 14))], [REARMED]),
     ],
@@ -574,7 +582,7 @@ def test_simulated_query_matches_sparks_timeout_table(
     query.run(Trigger(0, 1, {"a": Call(update=True, arm=1)}, {}, []))
     query.run(Trigger(9, 1, None, {"a": call}, ["a"]))
     assert query.deltas[1].records == records
-    assert [truth.kind for truth in query.account().values()] == kinds
+    assert attributes(query.account().values(), "kind") == kinds
 
 
 TWO_BATCHES = [clock(1, 10), clock(2, 20, data=False)]
@@ -597,11 +605,11 @@ def test_timers_are_judged_by_each_possible_clock(
     clocks = clocks_by_step(state, TWO_BATCHES)
     leftovers = timeout_leftovers(state, clocks, TimerView(kinds))
     # The timer has expired only by processing time.
-    assert [(item.kind, item.timeout_kind) for item in leftovers] == expected
+    assert attributes(leftovers, "kind", "timeout_kind") == expected
 
 
 def test_timer_of_unknown_kind_is_judged_by_both_clocks() -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     state, _, _ = replay([Step([put(cases.user("a"), 15)]), Step([])], track)
     leftovers = timeout_leftovers(state, clocks_by_step(state, TWO_BATCHES), TimerView())
-    assert {EVENT, PROCESSING} <= {item.timeout_kind for item in leftovers}
+    assert {EVENT, PROCESSING} <= set(attributes(leftovers, "timeout_kind"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import fields
 
@@ -15,6 +16,7 @@ from inspector.facts.timers import TimerPremises
 from inspector.model import BatchClock, TimeoutKind
 from inspector.state.replay import NO_CLOCK
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Step, put
 from tests.facts.histories import at_watermarks, puts
 from tests.queries import (
@@ -33,7 +35,7 @@ from tests.queries import (
     workloads,
 )
 
-A, B, C, D, E, F = (cases.user(name) for name in "abcdef")
+A, B, C, D, E, F = map(cases.user, "abcdef")
 counts = st.builds(TimerCalls, *[st.integers(0, 99) for _ in fields(TimerCalls)])
 
 
@@ -101,7 +103,7 @@ def test_live_rows_without_their_former_timer_are_counted() -> None:
         Step([put(A, NO_TIMER, 2), put(B, 6000, 2), (C, None)]),
     ]
     state, _, runs = follow(steps, [clock(1, 10), clock(2, 20)])
-    (by_event, by_processing) = (fact.calls for fact in runs.observe(state))
+    by_event, by_processing = attributes(runs.observe(state), "calls")
     assert (by_event.cleared_rows, by_event.never_armed_rows) == (1, 1)
     assert (by_event.lost_rows, by_event.lost_bytes) == (1, by_event.never_armed_bytes)
     assert by_processing.cleared_rows == 1
@@ -110,7 +112,7 @@ def test_live_rows_without_their_former_timer_are_counted() -> None:
 def lost_rows(steps: Sequence[Step], clocks: Sequence[BatchClock]) -> list[int]:
     """Return the rows that lost their timer, by event time and by processing time."""
     state, _, runs = follow(steps, clocks)
-    return [fact.calls.lost_rows for fact in runs.observe(state)]
+    return attributes(runs.observe(state), "calls.lost_rows")
 
 
 @pytest.mark.parametrize(("versions", "lost"), [(1, 0), (2, 2), (3, 0), (4, 0)])
@@ -220,8 +222,10 @@ def test_lagging_watermark_is_not_contradicted() -> None:
 
 def test_no_contradiction_after_the_clock_went_back() -> None:
     steps = [Step([put(A, 1500)]), Step([]), Step([]), Step([]), Step([])]
-    times = (1000, 1600, 1400, 1550, 1700)
-    clocks = [clock(version, 10, now=now) for version, now in enumerate(times, 1)]
+    clocks = [
+        *(clock(1, 10, now=1000), clock(2, 10, now=1600), clock(3, 10, now=1400)),
+        *(clock(4, 10, now=1550), clock(5, 10, now=1700)),
+    ]
     result = standing(steps, clocks, kind=PROCESSING)
     assert result == [False, True, False, False, True]
 
@@ -241,8 +245,7 @@ def test_unknown_clock_is_not_contradicted() -> None:
 
 @given(workloads())
 def test_clock_of_a_simulated_query_is_never_contradicted(workload: Workload) -> None:
-    for _ in workload.run():
-        pass
+    deque(workload.run())
     for query in workload.partitions:
         premises = TimerPremises(not workload.below, not workload.lags, not query.pandas)
         contradicted = {

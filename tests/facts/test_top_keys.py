@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from inspector.facts.fact import Observed
 from inspector.facts.top_keys import TopBy, TopKey, merge_top, newest_keys, top_keys
 from inspector.model import StoreId
+from tests.attributes import attributes
 from tests.cases import Step, replay
 
 HISTORIES = st.lists(
@@ -54,11 +55,11 @@ def rank(history: list[list[tuple[bytes, bytes | None]]], by: TopBy) -> list[tup
 def test_top_keys_match_a_sort(
     by: TopBy, history: list[list[tuple[bytes, bytes | None]]], maximum: int, portion: int
 ) -> None:
-    state, _, _ = replay([Step(records) for records in history])
+    state, _, _ = replay(list(map(Step, history)))
     with mock.patch("inspector.state.replay._PORTION", portion):
-        result = [(top_key.amount, top_key.key) for top_key in top_keys(state, by, maximum)]
-    ids = {key: number for number, key in enumerate(state.keys(np.arange(len(state))))}
-    expected = sorted(rank(history, by), key=lambda item: (-item[0], ids[item[1]]))
+        result = attributes(top_keys(state, by, maximum), "amount", "key")
+    keys = state.keys(np.arange(len(state)))
+    expected = sorted(rank(history, by), key=lambda item: (-item[0], keys.index(item[1])))
     assert result == expected[:maximum]
 
 
@@ -85,6 +86,6 @@ def test_newest_keys_were_put_last_and_are_short() -> None:
         Step([(b"z" * 2000, b""), (b"y" * 8, b"")]),
     ]
     state, _, _ = replay([*steps, Step([(b"y" * 8, None)])])
-    assert {item.key for item in newest_keys(state, 99)} == {b"a" * 8, b"b" * 8}
+    assert set(attributes(newest_keys(state, 99), "key")) == {b"a" * 8, b"b" * 8}
     state, _, _ = replay(steps)
-    assert [(item.key, item.version) for item in newest_keys(state, 1)] == [(b"y" * 8, 2)]
+    assert attributes(newest_keys(state, 1), "key", "version") == [(b"y" * 8, 2)]

@@ -21,6 +21,7 @@ from inspector.facts.variable_entries import (
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.sparktypes.ddl import parse_ddl
 from tests import cases, encode
+from tests.attributes import attributes
 from tests.cases import Step, replay
 from tests.encode import Record
 
@@ -60,11 +61,11 @@ def test_added_and_removed_entries_per_key() -> None:
     sums, listed = entries(steps)
     assert sums == EntriesPerKey(2, 8, 4, Counter({2: 1}), 3)
     row_bytes = 4 * ROW_BYTES
-    assert {(item.key, item.entries, item.added, item.removed) for item in listed} == {
+    assert set(attributes(listed, "key", "entries", "added", "removed")) == {
         (encode.row(KEY, ("old",)), 4, 1, 0),
         (encode.row(KEY, ("new",)), 4, 4, 1),
     }
-    assert [item.row_bytes for item in listed] == [row_bytes, row_bytes]
+    assert attributes(listed, "row_bytes") == [row_bytes, row_bytes]
 
 
 def test_keys_with_a_tenth_of_the_entries_are_listed() -> None:
@@ -77,7 +78,7 @@ def test_keys_with_a_tenth_of_the_entries_are_listed() -> None:
     ]
     sums, listed = entries([Step(list(chain(*rows)))])
     assert (sums.keys, sums.entries, sums.most) == (5, 25, 9)
-    assert [item.entries for item in listed] == [9, 7, 5, 3], "1 of 25 is less than a tenth"
+    assert attributes(listed, "entries") == [9, 7, 5, 3], "1 of 25 is less than a tenth"
     assert listed[0].held_bytes == len(listed[0].key) == 24
 
 

@@ -68,16 +68,14 @@ def test_version_facts_are_the_sum_over_partitions(
     history: list[list[Record]], partition: list[int]
 ) -> None:
     of_key = dict(zip(KEYS, partition, strict=True))
-    _, _, complete = replay([Step(records) for records in history])
+    _, _, complete = replay(list(map(Step, history)))
     split = [[[r for r in delta if of_key[r[0]] == n] for delta in history] for n in range(3)]
-    parts = [replay(map(Step, deltas))[2] for deltas in split]
-    totals = [reduce(VersionFacts.__add__, of_version) for of_version in zip(*parts, strict=True)]
-    empty = [total.empty_deltas for total in totals]  # every partition writes a delta
-    assert totals == [
-        replace(facts, stores=3, empty_deltas=count)
-        for facts, count in zip(complete, empty, strict=True)
-    ]
-    assert [facts.empty_deltas for facts in complete] == [int(not delta) for delta in history]
+    first, second, third = (replay(map(Step, deltas))[2] for deltas in split)
+    for delta, facts, *of_partitions in zip(history, complete, first, second, third, strict=True):
+        total = reduce(VersionFacts.__add__, of_partitions)
+        # Every partition writes a delta.
+        assert total == replace(facts, stores=3, empty_deltas=total.empty_deltas)
+        assert facts.empty_deltas == (delta == [])
 
 
 def test_two_versions_bytes_count_shared_rows_once() -> None:
@@ -135,8 +133,7 @@ def test_versions_applied_together_equal_versions_applied_singly(
 ) -> None:
     store = StoreId(0, "s", 0)
     with kernel_of(name):
-        steps = [Step(records) for records in versions]
-        expected, changes, facts = replay(steps, Tracking(clock))
+        expected, changes, facts = replay(map(Step, versions), Tracking(clock))
         state, sizes = StateMap(Tracking(clock)), LiveSizes()
         for version, records in enumerate(versions[:alone], 1):
             state.begin(version)

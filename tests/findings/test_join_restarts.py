@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,27 +17,29 @@ from tests.reports import findings_with_id
 SKIP = "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled"
 
 
-def with_null_row(tmp_path: Path, case: str, side: str) -> Path:
-    """Return a copy of a join checkpoint from which the only put of a live row was removed."""
+def with_null_row(tmp_path: Path, case: str, delta: str, record: int) -> Path:
+    """Return a copy of a join checkpoint without one record of a delta, the only put of its key."""
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / case / "checkpoint", root)
-    for folder in sorted(root.glob(f"state/0/*/{side}-keyWithIndexToValue")):
-        files = {path: read_state(path) for path in folder.glob("*.delta")}
-        counts = Counter(key for records, _ in files.values() for key, _ in records)
-        for path, (records, codec) in files.items():
-            result = [record for record in records if counts[record[0]] > 1 or record[1] is None]
-            if len(result) < len(records) and not list(folder.glob("*.snapshot")):
-                dropped = next(record for record in records if record not in result)
-                records.remove(dropped)
-                path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-                path.write_bytes(encode.state_file(records, codec))
-                return root
-    raise AssertionError("no row was put once")
+    path = root / "state/0/0" / delta
+    records, codec = read_state(path)
+    del records[record]
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    path.write_bytes(encode.state_file(records, codec))
+    return root
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_null_row_on_evicting_join_side_stops_next_batch(tmp_path: Path, side: str) -> None:
-    root = with_null_row(tmp_path, "join_left_outer", side)
+@pytest.mark.parametrize(
+    ("side", "delta", "record"),
+    [
+        ("left", "left-keyWithIndexToValue/5.delta", 10),
+        ("right", "right-keyWithIndexToValue/9.delta", 2),
+    ],
+)
+def test_null_row_on_evicting_join_side_stops_next_batch(
+    tmp_path: Path, side: str, delta: str, record: int
+) -> None:
+    root = with_null_row(tmp_path, "join_left_outer", delta, record)
     audit = api.audit(str(root))
     assert audit.verdict is not None
     assert audit.verdict.restart is not None
@@ -56,9 +57,18 @@ def test_null_row_on_evicting_join_side_stops_next_batch(tmp_path: Path, side: s
     assert SKIP in refusal.next_step
 
 
-@pytest.mark.parametrize("case", ["join_one_sided", "join_time_key", "join_no_watermark"])
-def test_restart_is_undecided_if_join_side_may_not_evict(tmp_path: Path, case: str) -> None:
-    audit = api.audit(str(with_null_row(tmp_path, case, "left")))
+@pytest.mark.parametrize(
+    ("case", "delta", "record"),
+    [
+        ("join_one_sided", "left-keyWithIndexToValue/5.delta", 3),
+        ("join_time_key", "left-keyWithIndexToValue/4.delta", 0),
+        ("join_no_watermark", "left-keyWithIndexToValue/5.delta", 3),
+    ],
+)
+def test_restart_is_undecided_if_join_side_may_not_evict(
+    tmp_path: Path, case: str, delta: str, record: int
+) -> None:
+    audit = api.audit(str(with_null_row(tmp_path, case, delta, record)))
     assert audit.verdict is not None
     assert audit.verdict.restart is not None
     assert audit.verdict.restart.possible is None

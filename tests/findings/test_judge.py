@@ -10,6 +10,7 @@ from inspector.analyses.shared.run import Run
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.judge import judge
 from inspector.model import Certainty
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of
 from tests.reports import findings_with_id
 
@@ -20,13 +21,15 @@ def judged(run: Run) -> tuple[Finding, ...]:
 
 
 def kinds(case: str) -> list[str]:
-    run = Run.start(str(checkpoint_of(case)), None)
-    result = judged(run)
-    # An inferred SS201 about single keys, or one that is information, may also be reported.
-    sure = [
-        f for f in result if f.certainty is Certainty.PROVEN and f.severity is not Severity.INFO
+    """Return the ids of the findings, except inferred ones and information about SS201."""
+    result = attributes(
+        judged(Run.start(str(checkpoint_of(case)), None)), "kind.id", "certainty", "severity"
+    )
+    return [
+        id_
+        for id_, certainty, severity in result
+        if id_ != "SS201" or (certainty is Certainty.PROVEN and severity is not Severity.INFO)
     ]
-    return [f.kind.id for f in result if f.kind.id != "SS201" or f in sure]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from glob import glob
+from itertools import chain
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -16,9 +18,11 @@ from inspector.findings.finding import Severity
 from inspector.findings.rule import FOLDERS, Case, Rule, rules, thresholds_by_name
 from inspector.findings.wording import UNITS
 from inspector.model import Certainty
+from tests.attributes import attributes
 from tests.fixture_folder import FIXTURES
 
 ROOM = Path(findings.__file__).parent
+FILES = glob("*/*.py", root_dir=ROOM)
 MOST_CASES, MOST_LINES, MOST_WORDS = 4, 220, 150
 
 
@@ -27,15 +31,16 @@ def path_of(rule: type[Rule[Any]]) -> Path:
 
 
 def test_every_rule_file_is_named_after_its_rule_id() -> None:
-    files = {path for folder in FOLDERS for path in (ROOM / folder).glob("[!_]*.py")}
-    assert {path_of(rule) for rule in rules()} == files
-    for rule in rules():
-        assert path_of(rule).name.startswith(f"{rule.id.lower()}_")
+    folders = "|".join(FOLDERS)
+    files = re.findall(rf"^(?:{folders})/[^_].*\.py$", "\n".join(FILES), re.M)
+    assert len(files) == len(rules())
+    assert {ROOM / file for file in files} == {path_of(rule) for rule in rules()}
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
 def test_every_rule_has_a_test_file(rule: type[Rule[Any]]) -> None:
     path = path_of(rule)
+    assert path.name.startswith(f"{rule.id.lower()}_")
     assert (Path(__file__).parent / path.parent.name / f"test_{path.name}").exists()
 
 
@@ -52,26 +57,24 @@ def test_rule_size_and_documentation_sections(rule: type[Rule[Any]]) -> None:
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
 def test_findings_page_lists_thresholds_of_rule(rule: type[Rule[Any]]) -> None:
     text = docs.lookup(rule.id) or ""
-    page = docs.read_page("reference/findings")
-    for threshold in rule.thresholds():
-        assert threshold.name in text
-        assert f"- `{threshold.name}` (" in page, "the default, here or among those that are shared"
+    listed = set(re.findall(r"`(\w+)`", text))
+    with_default = set(re.findall(r"- `(\w+)` \(", docs.read_page("reference/findings")))
+    assert (listed & with_default).issuperset(attributes(rule.thresholds(), "name"))
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
 def test_rule_templates_are_sentences_with_known_units(rule: type[Rule[Any]]) -> None:
-    for case in rule.cases().values():
-        assert case.cause.endswith(".")
-        for template in (case.cause, case.evidence, case.next_step):
-            units = re.findall(r"\{\w+:(\w+)\}", template)
-            assert all(unit in UNITS or unit.islower() for unit in units)
+    cases = attributes(rule.cases().values(), "cause", "evidence", "next_step")
+    causes = attributes(rule.cases().values(), "cause")
+    assert re.findall(r"^.+\.$", "\n".join(causes), re.M) == causes
+    named_units = re.findall(r"\{\w+:(\w*[A-Z]\w*)\}", "\n".join(chain.from_iterable(cases)))
+    assert set(named_units) <= set(UNITS)
 
 
 def test_thresholds_of_equal_name_have_equal_defaults() -> None:
-    declared = thresholds_by_name()
-    for rule in rules():
-        for threshold in rule.thresholds():
-            assert threshold.default == declared[threshold.name].default, threshold.name
+    thresholds = chain.from_iterable(rule.thresholds() for rule in rules())
+    declared = attributes(thresholds_by_name().values(), "name", "default")
+    assert set(attributes(thresholds, "name", "default")) == set(declared)
 
 
 def test_rule_case_sets_severity_certainty_and_numbers() -> None:

@@ -14,6 +14,7 @@ from inspector.discovery.query_sources import FILES, KAFKA, QuerySource
 from inspector.findings.restart_line import LineMaker
 from inspector.findings.restart_side import Side
 from inspector.findings.source_judgement import Sources
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of
 
 ONE, TWO, OTHER = "file:///in/one", "file:///in/two", "file:///in/other"
@@ -38,8 +39,13 @@ def files(*places: str, logs: str = "", moved: bool | None = True) -> tuple[Quer
     )
 
 
+def sources(folder: str, names: str, logs: str = "") -> tuple[QuerySource, ...]:
+    """Return file sources with equal offsets from names that are joined by blanks."""
+    return files(*(f"{folder}{name}" for name in names.split()), logs=logs)
+
+
 def rehearsal_of(*names: str, logs: str = "") -> tuple[QuerySource, ...]:
-    return files(*(f"{REHEARSED}{name}" for name in names), logs=logs)
+    return sources(REHEARSED, " ".join(names), logs)
 
 
 def verdicts(
@@ -49,52 +55,46 @@ def verdicts(
     case: str = "agg_update",
 ) -> dict[str, str]:
     """Return the verdicts on a change by the rule's subject."""
-    of_old, of_new = (Side(checkpoint(case), tuple(side)) for side in (old, new))
+    old_side, new_side = Side(checkpoint(case), tuple(old)), Side(checkpoint(case), tuple(new))
     rehearsal = None if before is None else Side(checkpoint(), tuple(before))
-    lines = Sources(of_old, of_new, rehearsal, LineMaker("4.3")).lines()
-    return {line.rule.about: line.rule.verdict.value for line in lines}
+    lines = Sources(old_side, new_side, rehearsal, LineMaker("4.3")).lines()
+    return dict(attributes(lines, "rule.about", "rule.verdict.value"))
 
 
 SWAPPED = {"files-swapped": "refused"}
 SAME = {"sources-same": "ok"}
 ABSENT, OTHER_LOG = {"source-log-absent": "refused"}, {"source-log-other": "unknown"}
+ALIKE, REHEARSED_OK = {"sources-alike": "unknown"}, {"sources-rehearsed": "ok"}
 CHANGES = [
-    ("one-two", "one-two", "01", "01", SAME),
-    ("one-two", "two-one", "01", "01", SWAPPED),
-    ("one-two", "one-one", "01", "01", SWAPPED),
-    ("one-two", "one-one", "01", "00", OTHER_LOG),  # folder two is not read any more
-    ("one-one", "one-one", "01", "01", SAME),
-    ("one-one", "one-one", "00", "00", SAME),
-    ("one-one", "one-one", "00", "01", ABSENT),
-    ("one-one", "one-one", "01", "00", OTHER_LOG),
-    ("one-two-one", "one-one-two", "010", "001", SAME),  # equal, as all offsets are
-    ("one-two-one", "two-one-two", "010", "010", SWAPPED),
+    ("one two", "one two", "01", "01", SAME, REHEARSED_OK),
+    ("one two", "two one", "01", "01", SWAPPED, SWAPPED),
+    ("one two", "one one", "01", "01", SWAPPED, SWAPPED),
+    ("one two", "one one", "01", "00", OTHER_LOG, OTHER_LOG),  # folder two is not read any more
+    ("one one", "one one", "01", "01", SAME, REHEARSED_OK),
+    ("one one", "one one", "00", "00", SAME, REHEARSED_OK),
+    ("one one", "one one", "00", "01", ABSENT, ABSENT),
+    ("one one", "one one", "01", "00", OTHER_LOG, OTHER_LOG),
+    ("one two one", "one one two", "010", "001", ALIKE, REHEARSED_OK),  # all offsets are equal
+    ("one two one", "two one two", "010", "010", SWAPPED, SWAPPED),
 ]
-PLACES = {"one": ONE, "two": TWO}
+"""Folders and source logs of the old and the new query, and the verdicts of both tests."""
 
 
-@pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected"), CHANGES)
+@pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected", "_"), CHANGES)
 def test_file_sources_with_production_folders(
-    old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str]
+    old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str], _: object
 ) -> None:
-    sides = [[PLACES[name] for name in names.split("-")] for names in (old, new)]
-    result = verdicts(files(*sides[0], logs=old_logs), files(*sides[1], logs=new_logs))
-    is_reordered = expected == SAME and old != new
-    assert result == ({"sources-alike": "unknown"} if is_reordered else expected)
+    old_sources = sources("file:///in/", old, old_logs)
+    assert verdicts(old_sources, sources("file:///in/", new, new_logs)) == expected
 
 
-@pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "expected"), CHANGES)
+@pytest.mark.parametrize(("old", "new", "old_logs", "new_logs", "_", "expected"), CHANGES)
 def test_file_sources_of_two_rehearsals(
-    old: str, new: str, old_logs: str, new_logs: str, expected: dict[str, str]
+    old: str, new: str, old_logs: str, new_logs: str, _: object, expected: dict[str, str]
 ) -> None:
-    names = [[f"{name}-of-{name}" for name in side.split("-")] for side in (old, new)]
-    production = files(*(PLACES[name] for name in old.split("-")), logs=old_logs)
-    result = verdicts(
-        production,
-        rehearsal_of(*names[1], logs=new_logs),
-        rehearsal_of(*names[0], logs=old_logs),
-    )
-    assert result == ({"sources-rehearsed": "ok"} if expected == SAME else expected)
+    production = sources("file:///in/", old, old_logs)
+    before, after = sources(REHEARSED, old, old_logs), sources(REHEARSED, new, new_logs)
+    assert verdicts(production, after, before) == expected
 
 
 def test_swapped_folders_are_silent_if_last_batch_read_no_files() -> None:
@@ -123,9 +123,9 @@ def test_rehearsal_with_different_distinct_sources_is_undecided() -> None:
 
 
 def test_sources_other_than_files_are_matched_by_rehearsal_position() -> None:
-    topics = tuple(
-        QuerySource(str(number), KAFKA, name, f'{{"{name}":{{"0":7}}}}', None, True)
-        for number, name in enumerate(("orders", "clicks"))
+    topics = (
+        QuerySource("0", KAFKA, "orders", '{"orders":{"0":7}}', None, True),
+        QuerySource("1", KAFKA, "clicks", '{"clicks":{"0":7}}', None, True),
     )
     before = rehearsal_of("a-1", "b-2")
     assert verdicts(topics, rehearsal_of("b-2", "a-1"), before) == {"sources-swapped": "silent"}

@@ -29,6 +29,7 @@ from inspector.operators.rule import StoreRule
 from tests import cases
 from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
+from tests.listings import newest_batch
 from tests.queries import EVENT, PROCESSING, clock
 from tests.store_views import batch_clocks, checkpoint_view
 
@@ -72,7 +73,7 @@ def test_provable_leftovers_equal_audit_with_named_timeout_kind() -> None:
     (store,) = view_of("pandas_event_remove", Options(state_version=4)).stores
     options = Options(state_version=4, timeout_kind=TimeoutKind.PROCESSING_TIME)
     named = view_of("pandas_event_remove", options).facts
-    proven = sum(total.fact.rows for total in named.totals)
+    proven = sum(attributes(named.totals, "fact.rows"))
     assert store.facts.provable(store.name) == {TimeoutKind.PROCESSING_TIME: proven}
     assert proven
 
@@ -113,9 +114,16 @@ def test_newest_time_is_named_by_its_meaning(case: str, subject: str) -> None:
 def test_rearmed_leftovers_have_first_expired_version() -> None:
     run = Run.start(str(NEWEST / "fmgws_event_rearm" / "checkpoint"), None)
     (store,) = CheckpointView(run.checkpoint, run.version, run.facts()).stores
-    (total,) = (t for t in store.expiry.leftovers if t.leftover_class is LeftoverClass.REARMED)
-    listed = [seen.fact for seen in run.facts(Request(leftover_limit=0)).leftovers]
-    firsts = [item.first_expired_version for item in listed if item.first_expired_version]
+    totals = dict(
+        zip(
+            attributes(store.expiry.leftovers, "leftover_class"),
+            store.expiry.leftovers,
+            strict=True,
+        )
+    )
+    total = totals[LeftoverClass.REARMED]
+    listed = run.facts(Request(leftover_limit=0)).leftovers
+    firsts = set(attributes(listed, "fact.first_expired_version")) - {None, 0}
     assert total.first_expired_version == min(firsts) < total.expired_version
 
 
@@ -143,7 +151,7 @@ def test_late_rows_are_far_behind_all_other_rows(
 def test_watermark_is_in_doubt_if_log_entry_is_lost(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(NEWEST / "dedup_event_time" / "checkpoint", root)
-    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    newest = newest_batch(root, "commits")
 
     def doubt_of(version: int) -> tuple[int | None, bool]:
         run = Run.start(str(root), Options(state_version=version))
@@ -151,8 +159,8 @@ def test_watermark_is_in_doubt_if_log_entry_is_lost(tmp_path: Path) -> None:
         return clock.watermark_ms, bool(clock.doubt)
 
     assert doubt_of(newest)[0]
-    for log in ("offsets", "commits"):
-        (root / log / str(newest - 1)).unlink()
+    (root / "offsets" / str(newest - 1)).unlink()
+    (root / "commits" / str(newest - 1)).unlink()
     assert doubt_of(newest) == (None, True)
     for batch in range(newest - 1):
         (root / "offsets" / str(batch)).unlink()

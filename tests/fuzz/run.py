@@ -21,11 +21,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests.attributes import attributes
 from tests.fuzz.targets import SEEDS, TARGETS, seeds_of
+from tests.listings import contents_below
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESSES = Path(__file__).parent / "kernel"
-OF_KERNEL = sorted(path.stem for path in HARNESSES.glob("*.c") if path.stem != "no_python")
+OF_KERNEL = sorted({*attributes(HARNESSES.glob("*.c"), "stem")} - {"no_python"})
 OF_PYTHON = sorted(TARGETS)
 
 LONGEST_INPUT = 3000
@@ -148,9 +150,9 @@ def write_seeds(name: str, remaining: Path, folder: Path) -> None:
         subprocess.run(
             [*command_of(name, folder), *options], cwd=ROOT, check=True, capture_output=True
         )
-        result = sorted((path.read_bytes() for path in Path(sample).iterdir()), key=len)
-    lines = [data.hex() for data in _within(result, MOST_SEED_BYTES)]
-    (SEEDS / f"{name}.hex").write_text("".join(f"{line}\n" for line in lines), "ascii")
+        result = sorted(contents_below(Path(sample)).values(), key=len)
+    lines = "".join(f"{data.hex()}\n" for data in _within(result, MOST_SEED_BYTES))
+    (SEEDS / f"{name}.hex").write_text(lines, "ascii")
 
 
 def _within(result: Sequence[bytes], maximum: int) -> Iterator[bytes]:

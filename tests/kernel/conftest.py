@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from inspector.kernel.loader import load
 from tests.cases import KERNELS
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
+from tests.kernel.support import Kernel
 
 
 @pytest.fixture(params=KERNELS)

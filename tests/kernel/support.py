@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ from inspector.arrays import Int64s
 from tests.cases import KERNELS
 from tests.decode.spans import spans_of
 
-__all__ = ["assert_refused", "int64s", "needs_c", "spans_of"]
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
+else:
+    Kernel = Any  # the module of a kernel, whose stub only type checkers read
+
+__all__ = ["Kernel", "assert_refused", "int64s", "needs_c", "spans_of"]
 
 needs_c = pytest.mark.skipif("c" not in KERNELS, reason="only the Python kernel was requested")
 

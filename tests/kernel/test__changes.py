@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +25,9 @@ from inspector.kernel.record_layout import (
     TIMED,
     TOUCH,
 )
+from tests.attributes import attributes
 from tests.cases import KERNELS
-from tests.kernel.support import assert_refused, int64s, needs_c
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
+from tests.kernel.support import Kernel, assert_refused, int64s, needs_c
 
 MOST = (1 << 31) - 1
 
@@ -115,7 +114,8 @@ def test_apply_puts_and_removals(kernel: Kernel) -> None:
     table = fresh(3)
     records = [(0, 8, 1, 9), (1, 16, 2, 9), (0, 8, 1, 9), (1, -1, 0, 9), (2, -1, 0, 9)]
     touched, counts, *_ = apply(kernel, table, records, step=4, first=10)
-    assert [item[0] for item in touched] == [0, 1, 2]
+    ids, *_ = zip(*touched, strict=True)
+    assert ids == (0, 1, 2)
     assert list(counts.values()) == [3, 2, 1, 1, 16, 2, 1]
     assert table["live"].tolist() == [True, False, False]
     assert table["key_size"].tolist() == [8, 9, 10]
@@ -133,7 +133,8 @@ def test_touched_key_is_recorded_once_with_its_previous_row(kernel: Kernel) -> N
     apply(kernel, table, [(0, 8, 1, 5)], step=0)
     first = apply(kernel, table, [(0, 16, 2, 6)], step=1).touched
     again = apply(kernel, table, [(0, 8, 1, 7)], step=1).touched
-    assert [item[:5] for item in first] == [(0, 1, 5, 8, True)]
+    (touch,) = first
+    assert touch[:5] == (0, 1, 5, 8, True)
     assert again == []
     result = change_columns(kernel, table, first, 1)
     assert (result["was_size"], result["now_size"], result["was_clock"]) == ([8], [8], [5])
@@ -221,11 +222,6 @@ def test_apply_refuses_arrays_of_different_length(kernel: Kernel) -> None:
     )
 
 
-def nonzero(by_size: list[list[int]]) -> list[list[tuple[int, int]]]:
-    """Return the sizes whose count is not zero, each with its count."""
-    return [[(size, n) for size, n in enumerate(counts) if n] for counts in by_size]
-
-
 def test_sums_of_changed_keys(kernel: Kernel) -> None:
     table = fresh(5)  # keys of 8 bytes to 12
     apply(kernel, table, [(0, 16, 1, 0), (1, 16, 1, 0), (2, 32, 1, 0)])
@@ -247,11 +243,12 @@ def test_sums_of_changed_keys(kernel: Kernel) -> None:
         "reborn_key_bytes": 11,
         "written_value_bytes": 16 + 24 + 8,
     }
-    assert nonzero(result.by_size) == [  # keys, values and rows: size, and rows more of that size
-        [(10, -1), (11, 1)],
-        [(8, 1), (16, -1), (24, 1), (32, -1)],
-        [(19, 1), (25, -1), (33, 1), (42, -1)],
-    ]
+    more_rows = np.zeros((len(SIZES), 64), np.int64)
+    keys, values, rows = more_rows
+    keys[[10, 11]] = -1, 1
+    values[[8, 16, 24, 32]] = 1, -1, 1, -1
+    rows[[19, 25, 33, 42]] = 1, -1, 1, -1
+    assert result.by_size == more_rows.tolist()
     assert result.largest == 42
     assert tally(kernel, table, result.touched, step=1) == (result.sums, result.by_size, 42)
 
@@ -268,7 +265,7 @@ def test_tally_of_a_key_with_several_records(kernel: Kernel) -> None:
 
 def test_sizes_beyond_the_room_are_reported(kernel: Kernel) -> None:
     result = apply(kernel, fresh(1), [(0, 64, 1, 0)])
-    assert [sum(counts) for counts in result.by_size] == [1, 0, 0]
+    assert np.sum(result.by_size, axis=1).tolist() == [1, 0, 0]
     assert result.largest == 72
     table = fresh(1)
     apply(kernel, table, [(0, 64, 1, 0)])
@@ -311,9 +308,9 @@ def test_several_versions_in_one_call_equal_single_calls(
         expected.append(apply(kernel, alone, version, step=step, flags=flags))
         if len(expected[-1].touched) < len(version):
             break  # records after a repeated key are not applied
-    flat = np.array([put for version in versions for put in version], np.int64).reshape(-1, 4)
+    flat = np.array(list(chain(*versions)), np.int64).reshape(-1, 4)
     ids, sizes, hashes, times = flat.T.copy()
-    ends = np.cumsum([len(version) for version in versions], dtype=np.int64)
+    ends = np.cumsum(list(map(len, versions)), dtype=np.int64)
     touched = np.zeros(len(ids), TOUCH)
     counts, sums, by_size = (
         np.zeros((len(versions), len(COUNTS)), np.int64),
@@ -324,16 +321,16 @@ def test_several_versions_in_one_call_equal_single_calls(
     results = (touched, counts, sums, by_size)
     count, largest = kernel.apply(together, *arrays, 0, 0, flags, *results, ends)
     assert (together == alone).all()
-    assert touched[:count].tolist() == [touch for entry in expected for touch in entry.touched]
+    assert touched[:count].tolist() == list(chain(*attributes(expected, "touched")))
     nothing = dict.fromkeys(COUNTS, 0), dict.fromkeys(SUMS, 0)
-    result = [(member.counts, member.sums) for member in expected]
+    result = attributes(expected, "counts", "sums")
     result += [nothing] * (len(versions) - len(expected))
     assert result == [
         (dict(zip(COUNTS, of_counts, strict=True)), dict(zip(SUMS, of_sums, strict=True)))
         for of_counts, of_sums in zip(counts.tolist(), (sums - 7).tolist(), strict=True)
     ]
-    assert largest == max(element.largest for element in expected)
-    assert (by_size - 7).tolist() == np.sum([item.by_size for item in expected], axis=0).tolist()
+    assert largest == max(attributes(expected, "largest"))
+    assert (by_size - 7).tolist() == np.sum(attributes(expected, "by_size"), axis=0).tolist()
 
 
 @pytest.mark.parametrize("ends", [(1, 0), (-1, 2), (1, 3)])

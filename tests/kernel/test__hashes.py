@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,18 +11,15 @@ from hypothesis import strategies as st
 
 from inspector.kernel.loader import load
 from inspector.kernel.programs import BOOLEAN, BYTES, DOUBLE, FIELDS, FLOAT, NOTHING
-from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
+from tests.kernel.support import Kernel, assert_refused, int64s, needs_c, spans_of
 
 
 def hashes(kernel: Kernel, rows: list[bytes], *program: int) -> list[int | None]:
     """Return the hash of each row, or None for a row without a known hash."""
     result, facts = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
     kernel.row_hashes(*spans_of(rows), int64s(*program), result, facts)
-    pairs = zip(result.tolist(), facts.tolist(), strict=True)
-    return [n if there else None for n, there in pairs if there or n == 0]
+    assert not result[facts == 0].any()
+    return list(np.ma.masked_array(result, facts == 0).tolist())
 
 
 def row(*slots: int, nulls: int = 0, remainder: bytes = b"") -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.kernel.loader import load
-from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
 from inspector.kernel.programs import (
     BIG_NUMBER,
     BYTES,
@@ -27,6 +23,7 @@ from inspector.kernel.programs import (
     NOTHING,
     UNORDERED,
 )
+from tests.kernel.support import Kernel, assert_refused, int64s, needs_c, spans_of
 
 NAN, LOW_NAN, ALL_ONES = 0x7FF8 << 48, 0xFFF0_0000_0000_0001, (1 << 64) - 1
 
@@ -127,8 +124,9 @@ def test_first_different_field_decides_with_nulls_first(kernel: Kernel) -> None:
     rows = [row(1, 2), row(2, 1), row(2, 0), row(9, 9, nulls=1), row(9, 3, nulls=3), row(1, 0)]
     assert below(kernel, rows, 8, 8) == [0, 0, 1, 1, 1, 0]
     assert below(kernel, [b"", b""]) == [0, 0]
-    first, second = (bytes(66 * 8) + struct.pack("<Q", last) for last in (5, 4))
-    assert below(kernel, [first, second], *[8] * 65) == [0, 1]  # two words of null bits
+    many_nulls = bytes(66 * 8)
+    rows = [many_nulls + struct.pack("<Q", 5), many_nulls + struct.pack("<Q", 4)]
+    assert below(kernel, rows, *[8] * 65) == [0, 1]  # two words of null bits
 
 
 def test_structs_are_compared_by_fields_with_null_first(kernel: Kernel) -> None:
@@ -174,7 +172,11 @@ def test_arrays_of_floats_and_of_65_elements_are_compared(kernel: Kernel) -> Non
     "wrong",
     [
         text(bytes(7)),
-        *(text(struct.pack("<4Q", n, 0, 1, 2)) for n in (3, 4, 1 << 40, 1 << 63, ALL_ONES)),
+        text(struct.pack("<4Q", 3, 0, 1, 2)),
+        text(struct.pack("<4Q", 4, 0, 1, 2)),
+        text(struct.pack("<4Q", 1 << 40, 0, 1, 2)),
+        text(struct.pack("<4Q", 1 << 63, 0, 1, 2)),
+        text(struct.pack("<4Q", ALL_ONES, 0, 1, 2)),
     ],
 )
 def test_arrays_with_wrong_element_count_are_not_compared(kernel: Kernel, wrong: bytes) -> None:
@@ -230,7 +232,10 @@ def test_nested_arrays_that_share_bytes_end_early(kernel: Kernel) -> None:
     for _ in range(10):
         slot = 8 + 8 + 64 * 8 << 32 | len(inner)
         inner = struct.pack("<2Q", 64, 0) + struct.pack("<Q", slot) * 64 + inner
-    program = [n for depth in range(10) for n in (ELEMENTS, 2 * (9 - depth) + 1)]
+    program = [
+        *(ELEMENTS, 19, ELEMENTS, 17, ELEMENTS, 15, ELEMENTS, 13, ELEMENTS, 11),
+        *(ELEMENTS, 9, ELEMENTS, 7, ELEMENTS, 5, ELEMENTS, 3, ELEMENTS, 1),
+    ]
     assert compare(kernel, [text(inner)] * 2, 1, *program, 8) is None
 
 
@@ -267,12 +272,13 @@ def test_kernels_compare_rows_alike(rows: list[bytes], program: list[int], twice
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
+@pytest.mark.parametrize("program", [(1, 8), (-1,)])
 def test_descents_refuses_rows_outside_of_the_buffer(
-    kernel: Kernel, offset: int, length: int
+    kernel: Kernel, program: tuple[int, ...], offset: int, length: int
 ) -> None:
-    for program in (int64s(1, 8), int64s(-1)):
-        with pytest.raises(ValueError, match="outside"):
-            kernel.descents(bytes(8), int64s(offset), int64s(length), program, np.zeros(1, "u1"))
+    span, out = (int64s(offset), int64s(length)), np.zeros(1, "u1")
+    with pytest.raises(ValueError, match="outside"):
+        kernel.descents(bytes(8), *span, int64s(*program), out)
 
 
 def test_descents_refuses_arrays_of_different_length(kernel: Kernel) -> None:

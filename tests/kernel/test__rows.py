@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,11 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector.kernel.loader import load
-from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
 from inspector.kernel.programs import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
+from tests.kernel.support import Kernel, assert_refused, int64s, needs_c, spans_of
 
 
 def check(kernel: Kernel, rows: list[bytes], *program: int) -> list[int]:
@@ -80,9 +76,8 @@ def test_check_rows_with_malformed_programs_terminates(kernel: Kernel) -> None:
 def slots(kernel: Kernel, rows: list[bytes], *path: int) -> list[int | None]:
     values, valid = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
     kernel.read_slots(*spans_of(rows), int64s(*path), values, valid)
-    pairs = zip(values.tolist(), valid.tolist(), strict=True)
-    assert all(there or not value for value, there in zip(values, valid, strict=True))
-    return [value if there else None for value, there in pairs]
+    assert not values[valid == 0].any()
+    return list(np.ma.masked_array(values, valid == 0).tolist())
 
 
 def test_read_slots_by_path(kernel: Kernel) -> None:

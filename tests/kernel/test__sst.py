@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,7 @@ from inspector.kernel.record_layout import (
 )
 from tests.cases import KERNELS
 from tests.decode.sst.tables import VALUE, block_of, internal_key, varint
-from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
+from tests.kernel.support import Kernel, assert_refused, int64s, needs_c, spans_of
 
 LIMIT = 1 << 20
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,10 +9,7 @@ from hypothesis import strategies as st
 
 from inspector.kernel.loader import load
 from tests.decode.sst.tables import varint
-from tests.kernel.support import needs_c
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
+from tests.kernel.support import Kernel, needs_c
 
 MOST = 1 << 61
 
@@ -45,7 +40,7 @@ def handle(offset: int, size: int) -> bytes:
 
 
 def zigzag(value: int) -> bytes:
-    return varint(value * 2 if value >= 0 else -value * 2 - 1)
+    return varint(value << 1 ^ value >> 63)
 
 
 def test_index_handles_of_plain_values(kernel: Kernel) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from itertools import chain, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,10 +13,7 @@ from hypothesis import strategies as st
 from inspector.kernel.loader import load
 from inspector.kernel.record_layout import BAD_ORDER, FULL, MORE
 from tests.cases import KERNELS
-from tests.kernel.support import int64s, needs_c, spans_of
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
+from tests.kernel.support import Kernel, int64s, needs_c, spans_of
 
 PUT, MERGE, DELETION, SINGLE = 1, 2, 0, 7
 
@@ -34,7 +31,7 @@ def call(
     first: int = 0,
 ) -> Any:
     """Return status, state, the entries of the value of each live key, and the used room."""
-    entries = [item for run in runs for item in run]
+    entries = list(chain(*runs))
     tags = int64s(*(sequence << 8 | kind for _, sequence, kind in entries))
     ends = np.cumsum([0, *map(len, runs)])
     state, order, pieces = (

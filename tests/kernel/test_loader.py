@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import struct
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -30,11 +30,8 @@ from inspector.kernel.record_layout import (
     OVER_LIMIT,
     SPAN,
 )
-from tests.kernel.support import assert_refused, int64s, needs_c, spans_of
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Kernel
 from tests import encode
+from tests.kernel.support import Kernel, assert_refused, int64s, needs_c, spans_of
 from tests.profiles import crossed
 
 LIMIT = (1 << 31) - 1
@@ -184,7 +181,7 @@ def hashes(kernel: Kernel, parts: list[bytes], skip: int = -1) -> list[int]:
 
 def test_hash_is_xxh64(kernel: Kernel) -> None:
     parts = [bytes(range(size)) for size in range(100)]
-    assert hashes(kernel, parts) == [xxhash.xxh64_intdigest(part) for part in parts]
+    assert hashes(kernel, parts) == list(map(xxhash.xxh64_intdigest, parts))
     assert hashes(kernel, [b""]) == [0xEF46DB3751D8E999]  # from the specification of xxHash
 
 
@@ -245,9 +242,14 @@ def intern(interner: Any, parts: list[bytes]) -> list[int]:
     return out.tolist()
 
 
+def numbered_keys(count: int) -> list[bytes]:
+    """Return the numbers below ``count`` as decimal text."""
+    return [b"%d" % number for number in range(count)]
+
+
 def find(interner: Any, *keys: bytes) -> list[int]:
     """Return the number of each key, or -1 for an unknown key."""
-    return [interner.find(key) for key in keys]
+    return list(map(interner.find, keys))
 
 
 def test_interner_numbers_keys_by_first_appearance(kernel: Kernel) -> None:
@@ -302,7 +304,7 @@ def test_interner_refuses_unknown_numbers(kernel: Kernel, number: int) -> None:
 
 def test_interner_with_many_and_long_keys(kernel: Kernel) -> None:
     """The keys exceed the first table and the first chunk. Two keys are longer than a chunk."""
-    keys = [b"%d" % i for i in range(40_000)]
+    keys = numbered_keys(40_000)
     keys[100:100] = [b"L" * (3 << 20), b"M" * 300_000]
     interner = kernel.Interner()
     assert intern(interner, keys) == list(range(len(keys)))
@@ -327,12 +329,15 @@ def test_interner_with_keys_of_one_size_then_others(
     first = list(
         dict.fromkeys(i.to_bytes(8, "little").ljust(size, b"k")[:size] for i in range(alike))
     )
-    keys = list(dict.fromkeys([*first, second, *(b"%d" % i for i in range(1500)), b"x" * 16]))
-    number = {key: i for i, key in enumerate(keys)}
+    keys = list(dict.fromkeys([*first, second, *numbered_keys(1500), b"x" * 16]))
+    numbers = list(range(len(keys)))
     interner = kernel.Interner()
-    for item in (first, first[::-1], keys, keys[::-1], first):
-        assert intern(interner, item) == [number[key] for key in item]
-    assert find(interner, *keys) == list(range(len(keys)))
+    assert intern(interner, first) == numbers[: len(first)]
+    assert intern(interner, first[::-1]) == numbers[: len(first)][::-1]
+    assert intern(interner, keys) == numbers
+    assert intern(interner, keys[::-1]) == numbers[::-1]
+    assert intern(interner, first) == numbers[: len(first)]
+    assert find(interner, *keys) == numbers
     offsets = np.zeros(len(keys) + 1, np.int64)
     assert interner.gather(np.arange(len(keys)), offsets) == b"".join(keys)
 
@@ -352,22 +357,19 @@ def test_interner_memory_of_keys_of_one_size() -> None:
 def test_interner_refuses_a_second_thread(kernel: Kernel) -> None:
     """If two threads intern at once, numbers stay dense or the second thread gets an error."""
     interner = kernel.Interner()
-    parts = [b"%d" % i for i in range(30_000)]
+    parts = numbered_keys(30_000)
     refused: list[BaseException] = []
 
-    def work() -> None:
+    def work(parts: list[bytes]) -> None:
         try:
             assert intern(interner, parts) == list(range(len(parts)))
         except RuntimeError as error:
             refused.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, [parts] * 4))
     assert len(interner) in (0, len(parts))
-    assert all("another thread" in str(error) for error in refused)
+    assert set(map(str, refused)) <= {"another thread is using this interner"}
 
 
 # --- both alike ------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import field, replace
 from functools import partial
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +46,16 @@ class Merging(Engine):
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         merge, schema = job.merge, job.schema
         outcome = LocalEngine(1).run(replace(job, merge=None))
-        rows = [row for batch in outcome for row in batch.to_pylist()]
+        rows = pa.Table.from_batches(outcome, schema).to_pylist()
         if merge is not None:
-            groups: dict[Any, list[Any]] = {}
+            key_of, groups = itemgetter(*merge.keys), dict[Any, list[Any]]()
             for row in reversed(rows):
-                groups.setdefault(tuple(row[key] for key in merge.keys), []).append(row)
-            rows = [
-                row
+                groups.setdefault(key_of(row), []).append(row)
+            batches = (
+                merge.function([batch_of(schema, [row]) for row in group])
                 for group in groups.values()
-                for b in merge.function([batch_of(schema, [row]) for row in group])
-                for row in b.to_pylist()
-            ]
+            )
+            rows = pa.Table.from_batches(chain(*batches), schema).to_pylist()
         self.facts.append(len(rows))
         yield batch_of(schema, rows)
 
@@ -94,10 +95,14 @@ def test_reports_with_facts_combined_in_the_process_are_equal(
 def test_audit_of_every_second_fixture_with_combined_facts_is_equal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    paths = list(map(str, sorted(NEWEST.glob("*/checkpoint"))[::2]))
-    expected = [text(api.audit(path)) for path in paths]
+    expected = audits_of_every_second_fixture()
     monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
-    assert [text(api.audit(path)) for path in paths] == expected
+    assert audits_of_every_second_fixture() == expected
+
+
+def audits_of_every_second_fixture() -> list[str]:
+    paths = sorted(NEWEST.glob("*/checkpoint"))[::2]
+    return [text(api.audit(str(path))) for path in paths]
 
 
 @pytest.mark.parametrize("command", [api.audit, api.sharing])
@@ -124,7 +129,8 @@ def test_merging_reduces_the_number_of_facts(monkeypatch: pytest.MonkeyPatch) ->
     path = checkpoint_of("agg_append")
     _, (sample,) = merged(path, api.sizes, monkeypatch)
     run = Run.start(str(path), None)
-    assert sample < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks(Request())))
+    facts = pa.Table.from_batches(run.map(run_tasks, run.tasks(Request())))
+    assert sample < facts.num_rows
 
 
 @pytest.mark.parametrize("stored", [0, 1000])

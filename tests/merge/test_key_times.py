@@ -25,8 +25,10 @@ from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType
 from inspector.sparktypes.ddl import parse_ddl
 from tests import cases, encode
+from tests.attributes import attributes
 from tests.cases import STRING, Batch
 from tests.encode import Record
+from tests.facts.histories import changes_between
 from tests.fixture_folder import FIXTURES
 from tests.planted import plant_old_rows
 
@@ -62,9 +64,10 @@ def votes_on(facts: Facts, store: str) -> KeyTimeVotes:
 def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
     """Return the version in which each leftover expired, by store and key."""
     leftovers = facts.leftovers
-    result = {(o.store.store_name, o.fact.key): o.fact.expired_version for o in leftovers}
-    assert sum(total.fact.rows for total in facts.totals) == len(result)
-    assert sum(age.fact.rows for age in facts.leftover_ages) == len(result)
+    keys = attributes(leftovers, "store.store_name", "fact.key")
+    result = dict(zip(keys, attributes(leftovers, "fact.expired_version"), strict=True))
+    assert sum(attributes(facts.totals, "fact.rows")) == len(result)
+    assert sum(attributes(facts.leftover_ages, "fact.rows")) == len(result)
     return result
 
 
@@ -93,8 +96,8 @@ class Side:
 
     def run(self, keys: Iterable[Key], watermark: int, version: int) -> None:
         """Add rows of a batch, remove those that the watermark covers, and write the version."""
-        before = self.rows
-        self.rows = before + Counter(keys)
+        counters, stored = self.counters(), self.stored_rows()
+        self.rows = self.rows + Counter(keys)
         covered = {key for key in self.rows if watermark and key[0] <= watermark}
         for key in covered:
             if key[1] in self.stuck:
@@ -102,19 +105,23 @@ class Side:
                 self.due = dict.fromkeys(rows, version) | self.due
             else:
                 del self.rows[key]
-        self._write(before, version)
+        self.counts[version] = changes_between(counters, self.counters())
+        self.values[version] = changes_between(stored, self.stored_rows())
 
-    def _write(self, before: Counter[Key], version: int) -> None:
-        counts, values = self.counts.setdefault(version, []), self.values.setdefault(version, [])
-        changed = (before - self.rows) + (self.rows - before)
-        for key in sorted(changed):
-            old, new = before[key], self.rows[key]
-            micros = key[0] * 1000
-            count = encode.row(COUNT, (new,)) if new else None
-            counts.append((encode.row(KEY, (micros, key[1])), count))
-            row = encode.row(PLAIN, (micros + self.skew.get(key[1], 0) * 1000,))
-            values += [(row_key(key, index), row) for index in range(old, new)]
-            values += [(row_key(key, index), None) for index in range(new, old)]
+    def counters(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of counters."""
+        return {
+            encode.row(KEY, (time * 1000, user)): encode.row(COUNT, (count,))
+            for (time, user), count in self.rows.items()
+        }
+
+    def stored_rows(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of the side's rows."""
+        return {
+            row_key(key, index): encode.row(PLAIN, ((key[0] + self.skew.get(key[1], 0)) * 1000,))
+            for key, count in self.rows.items()
+            for index in range(count)
+        }
 
 
 def row_key(key: Key, index: int) -> bytes:
@@ -130,8 +137,11 @@ def simulate(
     for number, events in enumerate(history):
         logs.append(Batch(watermark, SECOND * number + 1, number))
         for partition, choice in product(range(PARTITIONS), (0, 1)):
-            own = [e for e in events if (e[1] % PARTITIONS, e[0]) == (partition, choice)]
-            keys = [(time, USERS[user]) for _, user, time in own]
+            keys = [
+                (time, USERS[user])
+                for side, user, time in events
+                if (user % PARTITIONS, side) == (partition, choice)
+            ]
             sides[partition][choice].run(keys, watermark, number + 1)
         newest = max([newest, *(time for _, _, time in events)])
         watermark = max(watermark, newest - delay)
@@ -146,23 +156,26 @@ def write(root: Path, logs: list[Batch], sides: list[list[Side]]) -> None:
         for side, counts, values in zip(pair, JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True):
             cases.write_store(folder / counts, side.counts)
             cases.write_store(folder / values, side.values)
-    for counts, values, row in zip(
-        JOIN_COUNT_STORES, JOIN_ROW_STORES, (MARKED, PLAIN), strict=True
-    ):
-        cases.write_schema(root / "state/0/0" / counts, KEY, COUNT)
-        cases.write_schema(root / "state/0/0" / values, ROW_KEY, row)
+    first_partition = root / "state/0/0"
+    cases.write_schema(first_partition / JOIN_COUNT_STORES[0], KEY, COUNT)
+    cases.write_schema(first_partition / JOIN_COUNT_STORES[1], KEY, COUNT)
+    cases.write_schema(first_partition / LEFT, ROW_KEY, MARKED)
+    cases.write_schema(first_partition / RIGHT, ROW_KEY, PLAIN)
 
 
 def partitions(
     skew: Mapping[str, int] | None = None, stuck: Iterable[str] = ()
 ) -> list[list[Side]]:
-    result = frozenset(stuck)
-    return [[Side(skew or {}, result), Side({}, result)] for _ in range(PARTITIONS)]
+    users = frozenset(stuck)
+    return [
+        [Side(skew or {}, users), Side({}, users)],
+        [Side(skew or {}, users), Side({}, users)],
+    ]
 
 
 def covered(sides: list[list[Side]]) -> set[bytes]:
     """Return the live rows that a watermark on the key would have removed."""
-    return {key for side in chain(*sides) for key in side.due}
+    return set(chain(*attributes(chain(*sides), "due")))
 
 
 @given(
@@ -186,8 +199,8 @@ def test_key_time_is_rejected_by_the_first_covered_row(
         write(Path(folder), logs, sides)
         facts = facts_of(Path(folder))
     assert listed(facts) == {}
-    left = [pair[0] for pair in sides]
-    has_rows = any(side.rows for side in left)
+    left, _ = zip(*sides, strict=True)
+    has_rows = any(attributes(left, "rows"))
     written = chain(*(records for side in left for records in side.values.values()))
     has_removals = None in dict(written).values()
     if covered(sides) or not skew:
@@ -229,7 +242,8 @@ def test_covered_row_of_either_side_rejects_the_key_time(tmp_path: Path, side: i
 def test_row_with_another_event_time_rejects_the_key_time(tmp_path: Path) -> None:
     facts = facts_of(checkpoint(tmp_path, partitions({USERS[1]: 1})))
     assert (facts.key_times, listed(facts)) == ({}, {})
-    assert [votes_on(facts, store).other for store in (LEFT, RIGHT)] == [2, 0]
+    assert votes_on(facts, LEFT).other == 2
+    assert votes_on(facts, RIGHT).other == 0
     assert facts.sums(RowsTimedByKey)[StoreName(0, LEFT)].rows == 2
 
 
@@ -296,9 +310,12 @@ def key_times(
     right: list[KeyTimeVotes],
     removed: Mapping[StoreName, RemovedRows] = REMOVED,
 ) -> dict[int, tuple[int, ...]]:
-    sides = {LEFT_SIDE: left, RIGHT_SIDE: right}
-    votes = {name: {item.path: item for item in of_side} for name, of_side in sides.items()}
+    votes = {LEFT_SIDE: by_path(left), RIGHT_SIDE: by_path(right)}
     return times_with_watermark(votes, removed)
+
+
+def by_path(votes: list[KeyTimeVotes]) -> dict[tuple[int, ...], KeyTimeVotes]:
+    return dict(zip(attributes(votes, "path"), votes, strict=True))
 
 
 def test_two_matching_key_times_are_ambiguous() -> None:
@@ -318,7 +335,7 @@ def test_two_matching_key_times_are_ambiguous() -> None:
 
 def test_covered_rows_count_only_for_a_unanimous_key_time() -> None:
     votes = [KeyTimeVotes((0,), same=4, covered=3), KeyTimeVotes((1,), same=4, other=1, covered=4)]
-    assert count_covered_rows({vote.path: vote for vote in votes}) == 3
+    assert count_covered_rows(by_path(votes)) == 3
     assert count_covered_rows({(1,): votes[1]}) == count_covered_rows({}) == 0
 
 
@@ -338,12 +355,12 @@ def test_planted_old_rows_reject_the_key_time_of_a_spark_join(
     facts = facts_of(root)
     assert facts.key_times == {0: path}
     assert (facts.totals, facts.leftovers) == ([], [])
-    assert any(timed.rows for timed in facts.sums(RowsTimedByKey).values())
+    assert any(attributes(facts.sums(RowsTimedByKey).values(), "rows"))
     planted = plant_old_rows(root, location)
     facts = facts_of(root)
     assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])
     # A user rule accepts the time all the same.
     facts = facts_of(root, UserRules.parse(event_time_fields=[field_name]))
     assert set(listed(facts)) == planted
-    reasons = {(total.fact.certainty, total.fact.reason) for total in facts.totals}
+    reasons = set(attributes(facts.totals, "fact.certainty", "fact.reason"))
     assert reasons == {(Certainty.INFERRED, IN_JOIN_KEY)}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -28,6 +31,7 @@ from inspector.merge.resolution import (
 from inspector.model import Certainty, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Step, put
 from tests.queries import (
     EVENT,
@@ -178,7 +182,7 @@ def test_undecided_fact_survives_a_possible_clock_switch(
 ) -> None:
     among = fact(EVENT, **{"certainty": UNDECIDED, "reason": AMONG_DATA, **options})
     resolved = result.resolve(NAME, 5, among)
-    assert (None if resolved is None else resolved.certainty) is certainty
+    assert getattr(resolved, "certainty", None) is certainty
 
 
 def test_fact_of_either_clock_is_proven_once() -> None:
@@ -299,23 +303,21 @@ REMOVES = TimerCalls(timeout_removed=KNOWN_CALLS)
         (replace(ARMS, timeout_removed=1), set()),
         (
             replace(ARMS, timeout_kept=19, timeout_removed=1),
-            {KEPT_BY, BEFORE_BY, REARMED},
+            {KEPT_BY, BEFORE_BY, REARMED.value},
         ),
         (CHANGES, {REARMED_BY}),
         (replace(CHANGES, untouched_by_data=1), set()),
         (replace(CHANGES, changed_by_data=KNOWN_CALLS - 1), set()),
         (replace(CHANGES, timeout_rearmed=KNOWN_ANSWERS - 1), set()),
         (replace(CHANGES, timeout_kept=1), set()),
-        (REMOVES, {KEPT, REARMED}),
+        (REMOVES, {KEPT.value, REARMED.value}),
         (replace(REMOVES, timeout_removed=KNOWN_CALLS - 1), set()),
-        (replace(REMOVES, timeout_kept=1), {REARMED}),
-        (replace(REMOVES, timeout_rearmed=1), {KEPT}),
+        (replace(REMOVES, timeout_kept=1), {REARMED.value}),
+        (replace(REMOVES, timeout_rearmed=1), {KEPT.value}),
     ],
 )
 def test_habits_need_enough_calls_without_exception(calls: TimerCalls, expected: set[Any]) -> None:
-    assert habits_of({(NAME, EVENT): calls}) == {
-        (NAME, EVENT, getattr(habit, "value", habit)) for habit in expected
-    }
+    assert habits_of({(NAME, EVENT): calls}) == set(product([NAME], [EVENT], expected))
 
 
 def test_habits_make_undecided_facts_inferred_or_drop_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,22 +326,22 @@ def test_habits_make_undecided_facts_inferred_or_drop_them(monkeypatch: pytest.M
     result = resolution(v5=NOT_PROCESSING)
 
     def with_habit(habit: Any, kind: TimeoutKind = EVENT) -> Resolution:
-        return replace(result, habits=frozenset({(NAME, kind, getattr(habit, "value", habit))}))
+        return replace(result, habits=frozenset({(NAME, kind, habit)}))
 
     assert result.resolve(NAME, 9, needs) == needs
     assert with_habit(KEPT_BY).resolve(NAME, 9, needs) == replace(needs, certainty=INFERRED)
     assert with_habit(KEPT_BY, PROCESSING).resolve(NAME, 9, needs) == needs
     assert with_habit(REARMED_BY).resolve(NAME, 9, needs) == needs
     # A function without such timeouts made the record for data.
-    assert with_habit(KEPT).resolve(NAME, 9, needs) is None
-    assert with_habit(REARMED).resolve(NAME, 9, needs) == needs
-    assert with_habit(KEPT).resolve(NAME, 9, replace(needs, reason=HELD_BACK)) == replace(
+    assert with_habit(KEPT.value).resolve(NAME, 9, needs) is None
+    assert with_habit(REARMED.value).resolve(NAME, 9, needs) == needs
+    assert with_habit(KEPT.value).resolve(NAME, 9, replace(needs, reason=HELD_BACK)) == replace(
         needs, reason=HELD_BACK
     )
     precision(monkeypatch, KEPT_BY, 94)
     assert with_habit(KEPT_BY).resolve(NAME, 9, needs) == needs
     # Habits do not change proven facts.
-    assert with_habit(KEPT).resolve(NAME, 9, fact()) == fact()
+    assert with_habit(KEPT.value).resolve(NAME, 9, fact()) == fact()
 
 
 def test_before_window_flag_follows_needs() -> None:
@@ -377,12 +379,11 @@ A, B = cases.user("a"), cases.user("b")
 
 def leftovers_of(facts: Facts) -> dict[bytes, tuple[Any, ...]]:
     """Return class, certainty, clock and reason of each leftover."""
-    leftovers = [item.fact for item in (*facts.leftovers, *facts.undecided)]
-    assert len({item.key for item in leftovers}) == len(leftovers)
-    return {
-        item.key: (item.leftover_class, item.certainty, item.timeout_kind, item.reason)
-        for item in leftovers
-    }
+    leftovers = attributes([*facts.leftovers, *facts.undecided], "fact")
+    names = ("leftover_class", "certainty", "timeout_kind", "reason")
+    result = dict(zip(attributes(leftovers, "key"), attributes(leftovers, *names), strict=True))
+    assert len(result) == len(leftovers)
+    return result
 
 
 def test_clock_evidence_of_one_partition_decides_another() -> None:
@@ -435,10 +436,8 @@ def test_provable_counts_leftovers_by_nameable_clock() -> None:
 @given(workloads(), st.sampled_from([0, 0, 1, 2]))
 def test_naming_a_clock_proves_the_predicted_rows(workload: Workload, base: int) -> None:
     queries = workload.partitions
-    for version in workload.run():
-        if version <= base:
-            continue
-        partitions = [query.on_disk(base)[max(base, 1) - 1 :] for query in queries]
+    for _ in islice(workload.run(), base, None):
+        partitions = files_since(queries, base)
         clocks, store = queries[0].clocks, workload.store
         facts = facts_of(partitions, clocks, store, base)
         provable = facts.provable(NAME)
@@ -450,9 +449,16 @@ def test_naming_a_clock_proves_the_predicted_rows(workload: Workload, base: int)
                 assert kind not in provable
 
 
+def files_since(queries: Sequence[Query], base: int) -> list[list[Step]]:
+    """Return the files of each query's store since version ``base``, which has a snapshot."""
+    return [query.on_disk(base)[max(base, 1) - 1 :] for query in queries]
+
+
 def _proven_to_stay(facts: Facts) -> int:
-    counts = [total.fact for total in facts.totals if total.fact.certainty is PROVEN]
-    return sum(count.rows for count in counts if count.leftover_class is not REARMED)
+    rows = Counter[Any]()
+    for total in attributes(facts.totals, "fact"):
+        rows[total.certainty, total.leftover_class] += total.rows
+    return rows[PROVEN, IGNORED] + rows[PROVEN, KEPT]
 
 
 def test_processing_time_batch_shows_the_clock() -> None:
@@ -492,7 +498,7 @@ def test_switch_of_the_clock_is_detected() -> None:
     assert facts.resolution.clock_of(NAME, 3) == ClockOf(EVENT, True)
     assert facts.resolution.clock_of(NAME, 4) == ClockOf(EVENT, False)
     # By processing time, A has fired since version 2.
-    leftovers = {item.fact.key: item.fact for item in facts.leftovers}
+    leftovers = dict(attributes(facts.leftovers, "fact.key", "fact"))
     assert leftovers[A].leftover_class is IGNORED
     assert (leftovers[A].timeout_kind, leftovers[A].expired_version) == (EVENT, 4)
 
@@ -510,21 +516,18 @@ def test_leftovers_match_simulated_queries_at_every_version(
     batches may be gone (``purged``).
     """
     queries = workload.partitions
-    for version in workload.run():
-        if version <= max(base, purged):
-            continue
-        first = max(base, 1)
-        partitions = [query.on_disk(base)[first - 1 :] for query in queries]
+    for _ in islice(workload.run(), max(base, purged), None):
+        partitions = files_since(queries, base)
         facts = facts_of(partitions, queries[0].clocks[purged:], workload.store, base)
         for partition, query in enumerate(queries):
             truths = query.account()
             mine = _in_partition(facts.leftovers, partition)
-            keys = [row.key for row in mine]
+            keys = attributes(mine, "key")
             assert len(keys) == len(set(keys))
             for row in mine:
                 if row.certainty == PROVEN:
                     _assert_right(row, truths.get(row.key), _hides_a_switch(facts, query, row))
-            open_ = {row.key for row in _in_partition(facts.undecided, partition)}
+            open_ = set(attributes(_in_partition(facts.undecided, partition), "key"))
             for key, truth in query.account(base, 1).items():
                 since = purged if truth.kind is LeftoverClass.REARMED else 0
                 ignored = truth.kind is LeftoverClass.IGNORED_TIMEOUT

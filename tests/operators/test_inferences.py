@@ -10,6 +10,7 @@ import pytest
 from inspector import docs
 from inspector.facts.expired import Needs
 from inspector.operators.inferences import INFERENCES, WARNS
+from tests.attributes import attributes
 
 
 @pytest.mark.parametrize("name", INFERENCES)
@@ -31,4 +32,4 @@ def test_inference_warns_from_95_percent_right(right: int, warns: bool) -> None:
 
 def test_habits_are_documented_inferences() -> None:
     needs = (Needs.KEPT_BY_HABIT, Needs.REARMED_BY_HABIT, Needs.BEFORE_WINDOW)
-    assert INFERENCES.keys() >= {need.value for need in needs}
+    assert INFERENCES.keys() >= set(attributes(needs, "value"))

@@ -13,10 +13,10 @@ from inspector.operators.physical import (
     physical_operator,
 )
 from inspector.operators.registry import _MODULE_OF
+from tests.attributes import attributes
 
 TRANSFORM = "transformWithStateExec"
 TRANSFORMS = (TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec")
-EMITTING = {name for name, row in PHYSICAL.items() if row.emits}
 
 
 def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
@@ -25,18 +25,25 @@ def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
 
 def test_every_operator_with_a_rule_has_physical_properties() -> None:
     assert set(PHYSICAL) == set(_MODULE_OF)
-    assert {operator.name for operator in PHYSICAL.values()} == set(PHYSICAL)
+    assert attributes(PHYSICAL.values(), "name") == list(PHYSICAL)
 
 
-def test_operators_that_do_not_pass_the_watermark_on() -> None:
-    assert {name for name, row in PHYSICAL.items() if not row.hands_on} == {
-        *("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"),
-        *TRANSFORMS,  # without their time mode
+def test_physical_operators_pass_watermark_on_emit_and_request_batches() -> None:
+    assert set(attributes(PHYSICAL.values(), "name", "hands_on", "emits", "asks")) == {
+        ("StatefulStreamlineAggregate", True, True, Asks.BY_WATERMARK),
+        ("applyInPandasWithState", False, True, Asks.PERHAPS_ALWAYS),
+        ("dedupe", True, False, Asks.BY_WATERMARK),
+        ("dedupeWithinWatermark", True, False, Asks.BY_WATERMARK),
+        ("flatMapGroupsWithState", False, True, Asks.PERHAPS_ALWAYS),
+        ("globalLimit", True, False, Asks.NEVER),
+        ("sessionWindowStateStoreSaveExec", True, True, Asks.BY_WATERMARK),
+        ("stateStoreSave", True, True, Asks.BY_WATERMARK),
+        ("symmetricHashJoin", False, True, Asks.BY_WATERMARK),
+        # Without a time mode.
+        ("transformWithStateExec", False, True, Asks.PERHAPS_ALWAYS),
+        ("transformWithStateInPandasExec", False, True, Asks.PERHAPS_ALWAYS),
+        ("transformWithStateInPySparkExec", False, True, Asks.PERHAPS_ALWAYS),
     }
-
-
-def test_operators_that_emit_only_with_data() -> None:
-    assert PHYSICAL.keys() - EMITTING == {"dedupe", "dedupeWithinWatermark", "globalLimit"}
 
 
 @pytest.mark.parametrize(
@@ -62,8 +69,6 @@ def test_time_mode_changes_no_other_operator(mode: str) -> None:
 
 
 def test_operators_that_may_request_batches_without_data() -> None:
-    asking = {name for name, row in PHYSICAL.items() if row.asks is Asks.PERHAPS_ALWAYS}
-    assert asking == {"flatMapGroupsWithState", "applyInPandasWithState", *TRANSFORMS}
     assert in_mode("ProcessingTime").asks is Asks.PERHAPS_ALWAYS
     assert in_mode("EventTime").asks is not Asks.PERHAPS_ALWAYS
     assert physical_operator("unheard-of").asks is Asks.PERHAPS_ALWAYS
@@ -74,7 +79,15 @@ def test_operators_that_may_request_batches_without_data() -> None:
     [
         ([], True),
         (["dedupe", "dedupeWithinWatermark", "globalLimit"], True),
-        *(([name], False) for name in sorted(EMITTING)),
+        (["StatefulStreamlineAggregate"], False),
+        (["applyInPandasWithState"], False),
+        (["flatMapGroupsWithState"], False),
+        (["sessionWindowStateStoreSaveExec"], False),
+        (["stateStoreSave"], False),
+        (["symmetricHashJoin"], False),
+        (["transformWithStateExec"], False),
+        (["transformWithStateInPandasExec"], False),
+        (["transformWithStateInPySparkExec"], False),
         (["dedupe", "symmetricHashJoin"], False),
         (["symmetricHashJoin", "dedupe"], False),
         (["unheard-of"], False),
@@ -105,7 +118,7 @@ def test_upstream_operator_that_holds_the_watermark_back(
     upstream: list[str], above: str | None
 ) -> None:
     result = holds_watermark_back(map(physical_operator, upstream))
-    assert (result.name if result else None) == above
+    assert getattr(result, "name", None) == above
 
 
 def test_transform_with_state_passes_the_watermark_on_in_event_time() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from inspector.exceptions import DecodeError
 from inspector.passes.ahead import MOST_AHEAD, make_ahead, make_rounds_ahead
+from tests.attributes import attributes
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ class MakerThreads:
     @property
     def names(self) -> list[str]:
         """Names of the threads, one for each recorded iterator."""
-        return [thread.name for thread in self._threads]
+        return attributes(self._threads, "name")
 
     def wait_for_end(self) -> bool:
         """Wait for the threads to end, and return True if at least one ran and all have ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,12 +13,9 @@ from tests.cases import block
 
 @given(st.lists(st.none() | st.binary(max_size=9), max_size=20))
 def test_spans_are_copied_out_and_negative_ones_are_null(values: list[bytes | None]) -> None:
-    buffer, offsets, lengths = b"x", [], []
-    for value in values:
-        offsets.append(-5 if value is None else len(buffer))
-        lengths.append(-1 if value is None else len(value))
-        buffer += value or b""
-    result = binary(buffer, np.array(offsets, np.int64), np.array(lengths, np.int64))
+    records = block([(b"", value) for value in values])
+    offsets = np.where(records.value_length < 0, -5, records.value_offset)
+    result = binary(records.buffer, offsets, records.value_length)
     result.validate(full=True)
     assert result.to_pylist() == values
 
@@ -31,4 +29,4 @@ def test_keys_and_values_of_some_records() -> None:
 
 def test_columns_without_a_value_are_left_out() -> None:
     result = repeat({"a": 1, "b": None}, 2)
-    assert {name: column.to_pylist() for name, column in result.items()} == {"a": [1, 1]}
+    assert pa.table(result).to_pydict() == {"a": [1, 1]}

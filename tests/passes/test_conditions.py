@@ -26,6 +26,7 @@ from inspector.passes.conditions import (
 )
 from inspector.sparktypes import StructType
 from inspector.sparktypes.ddl import parse_ddl
+from tests.attributes import attributes
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
@@ -145,7 +146,7 @@ def test_spaces_count_unless_one_stands_before_the_sign() -> None:
 
 def test_an_object_says_something_of_each_of_its_fields() -> None:
     conditions = list(conditions_of_object(KEYS, {"user": "a", "window": {"end": None}}))
-    assert [(item.path, item.present) for item in conditions] == [
+    assert attributes(conditions, "path", "present") == [
         ((0,), False),
         ((1,), True),
         ((1, 1), False),

@@ -11,7 +11,8 @@ from inspector.facts.size_distributions import SampledSizes
 from inspector.operators.rule import RowPart
 from inspector.passes.fit import MOST_SAMPLES
 from tests import cases, encode
-from tests.cases import Batch, Seen, group_state, observed_in, problems_in, user
+from tests.attributes import attributes
+from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, problems_in, user
 from tests.encode import Record
 from tests.reports import finding_ids
 
@@ -32,7 +33,7 @@ def test_rows_that_do_not_fit_are_named_up_to_a_few_and_counted(tmp_path: Path) 
     rows = observed_in(tmp_path, fit=True)
     problems = problems_in(rows)
     path = str(tmp_path / "state/0/0/1.delta")
-    assert [(problem.slug, problem.path) for problem in problems] == [("bad-row", path)] * 4
+    assert attributes(problems, "slug", "path") == [("bad-row", path)] * 4
     assert [row.message.split(":")[0] for row in problems] == [
         "key of record 6 at raw byte " + str(4 + _size(deltas[1][:6])),
         "value of record 1 at raw byte " + str(_size(deltas[1][:1]) + 8 + len(A)),
@@ -78,5 +79,5 @@ def test_of_many_files_some_are_sampled(tmp_path: Path) -> None:
     }
     cases.write_store(tmp_path / "state/0/0", deltas)
     cases.write_schema(tmp_path / "state/0/0", cases.USER, cases.GROUP_STATE)
-    sampled = [s.fact for s in observed_in(tmp_path, fit=True) if isinstance(s.fact, SampledSizes)]
-    assert [(fact.side, fact.rows.rows) for fact in sampled] == [(RowPart.KEY, MOST_SAMPLES)]
+    sampled = facts_of_type(observed_in(tmp_path, fit=True), SampledSizes)
+    assert attributes(sampled, "side", "rows.rows") == [(RowPart.KEY, MOST_SAMPLES)]

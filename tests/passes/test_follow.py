@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,12 @@ from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Request
 from inspector.facts.checks import ReadProblem
 from inspector.facts.leftover_facts import LeftoverCount
-from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
 from inspector.model import NO_TIMEOUT
 from inspector.passes import follow
 from inspector.passes.follow import Followed
 from inspector.passes.worker import run_tasks
-from inspector.schemas import TASKS, batch_of
+from tests.attributes import attributes
 from tests.cases import (
     GROUP_STATE,
     USER,
@@ -43,19 +42,17 @@ from tests.cases import (
 from tests.encode import state_file
 from tests.faults import before_each_read, refusing
 from tests.fixture_folder import NEWEST
-from tests.passes.support import rows_of_store
+from tests.passes.support import facts_by_version, rows_of_store, texts_of
 from tests.profiles import sampled
 
 
 def specs_of(root: Path, version: int) -> list[str]:
     tasks = plan(open_checkpoint(str(root)), version, Request(leftover_limit=3))
-    return [task.to_json() for task in tasks]
+    return texts_of(tasks)
 
 
 def seen_by(followed: Callable[..., Any], root: Path, version: int) -> list[Seen]:
-    specs = enumerate(specs_of(root, version))
-    tasks = batch_of(TASKS, [{"task_id": number, "spec": spec} for number, spec in specs])
-    return [fact for batch in followed([tasks]) for fact in facts_in(batch)]
+    return observed(specs_of(root, version), followed)
 
 
 def words(result: list[Seen]) -> list[str]:
@@ -69,7 +66,8 @@ def words_of_complete_pass(root: Path, version: int) -> list[str]:
 
 def rows_by_version(facts: list[Seen]) -> dict[int, int]:
     """Return the number of rows of each version of one store."""
-    return {item.version: item.fact.rows for item in facts if isinstance(item.fact, VersionFacts)}
+    versions = facts_by_version(facts, VersionFacts)
+    return dict(zip(versions, attributes(versions.values(), "rows"), strict=True))
 
 
 @pytest.fixture
@@ -83,6 +81,10 @@ def opened() -> Iterator[list[str]]:
 
     with before_each_read(count):
         yield paths
+
+
+def file_names(paths: Iterable[str]) -> list[str]:
+    return [Path(path).name for path in paths]
 
 
 CASES = (
@@ -109,10 +111,10 @@ def test_a_later_version_reads_the_deltas_that_it_has_more(
     root, followed = small_checkpoint(tmp_path), Followed()
     seen_by(followed, root, 2)
     first = set(opened)
-    assert {Path(path).name for path in first} == {"1.delta", "2.delta"}
+    assert set(file_names(first)) == {"1.delta", "2.delta"}
     opened.clear()
     seen_by(followed, root, 3)
-    assert {Path(path).name for path in opened} == {"3.delta"}
+    assert set(file_names(opened)) == {"3.delta"}
     assert len(opened) == len(set(opened)) == len(first) // 2
     opened.clear()
     seen_by(followed, root, 3)
@@ -151,9 +153,10 @@ def test_a_snapshot_of_a_batch_that_ran_again_is_held_against_its_delta(
     os.utime(tmp_path / "state/0/0/3.delta", (delta_seconds, delta_seconds))
     os.utime(tmp_path / "state/0/0/3.snapshot", (1_704_067_200, 1_704_067_200))
     followed = Followed()
-    seen = [seen_by(followed, tmp_path, version) for version in (2, 3, 4)]
-    assert [len(problems_in(facts)) for facts in seen] == problems
-    assert {fact.certainty.value for fact in facts_of_type(seen[-1], LeftoverCount)} == {certainty}
+    second, third, fourth = (seen_by(followed, tmp_path, version) for version in (2, 3, 4))
+    assert list(map(len, map(problems_in, (second, third, fourth)))) == problems
+    counts = facts_of_type(fourth, LeftoverCount)
+    assert set(attributes(counts, "certainty.value")) == {certainty}
 
 
 def test_deltas_that_were_cleaned_up_are_bridged_by_a_snapshot(tmp_path: Path) -> None:
@@ -212,8 +215,8 @@ def test_a_map_with_many_dead_keys_is_made_anew(
     seen_by(followed, root, 3)
     opened.clear()
     seen = seen_by(followed, root, 4)
-    mine = [Path(path).name for path in opened if "0/0/left-keyToNumValues" in path]
-    assert mine == ["1.delta", "2.delta", "3.delta", "4.delta"]
+    mine = [path for path in opened if "0/0/left-keyToNumValues" in path]
+    assert file_names(mine) == ["1.delta", "2.delta", "3.delta", "4.delta"]
     assert words(seen) == words_of_complete_pass(root, 4)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,10 @@ def test_a_name_finds_the_same_groups_in_every_kind_of_store(
     data, offsets, lengths = grouping_keys(*spans(rows), schema, grouping)
     ranges = zip(offsets.tolist(), lengths.tolist(), strict=True)
     keys = [data[start : start + size] for start, size in ranges]
-    assert keys == [encode.row(GROUP, group) for group in members]
+    assert keys == encode.rows(GROUP, members)
     user, day = named
     expected = [group == named for group in members]
-    records = block([(row, b"") for row in rows])
+    records = block(list(zip(rows, repeat(b""), strict=False)))
     for names in (
         (f"user={user}", f"day={day}"),
         (f'{{"user": "{user}", "day": {day}}}',),
@@ -147,7 +148,7 @@ def test_any_bytes_are_groups_or_a_decode_error(family: Family, rows: list[bytes
         assert len(keys.offsets) == len(rows)
     good = encode.row(schema, key_of(family, ("a", 1)))
     names = KeyFilter((f"hex:{encode.row(GROUP, ('a', 1)).hex()}",))
-    records = block([(row, b"") for row in [*rows, good]])
+    records = block([*zip(rows, repeat(b""), strict=False), (good, b"")])
     mask = names.bind(schema, None, grouping).mask(records).tolist()
     # A key that does not fit hides no other.
     assert mask[-1]

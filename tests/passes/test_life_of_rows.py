@@ -10,7 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector import api
+from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES
 from inspector.sparktypes import LONG, TIMESTAMP, VOID, StructField, StructType
 from tests import cases, encode
+from tests.attributes import attributes
 from tests.cases import STRING, Batch
 from tests.encode import Record
+from tests.facts.histories import changes_between
 from tests.profiles import costly
-from tests.reports import cell_values
+from tests.reports import cell_values, findings_with_id, rows_of_table
 
 Event = tuple[int, int]
 """A user and a time in ms."""
@@ -52,16 +55,19 @@ class Operator:
 
     Attributes:
         keeps: never removes a row (complete mode).
+        delay: time in ms for which a row of dropDuplicatesWithinWatermark is kept.
         rows: key bytes -> value bytes and the time, in ms, by which the row goes.
         covered: key bytes -> version in which a watermark first covered the row as it stands.
     """
 
     keeps: bool = False
+    delay: int = 7 * SECOND
     rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
     covered: dict[bytes, int] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
     name = ""
+    certainty = "inferred"
     key = value = StructType(())
     by_value = False
 
@@ -116,6 +122,8 @@ class Deduplicate(Operator):
     """``dropDuplicates("user", "ts")``; ``steps`` behind with incrementalCleanupFactor."""
 
     name, key, value = "dedupe", BY_TIME, DUMMY
+    # The leftovers show that it sees no watermark, or that something else put them.
+    certainty = "undecided"
 
     def take(self, user: int, time: int, late: int) -> None:
         key = encode.row(BY_TIME, (f"u{user}", time * 1000))
@@ -127,8 +135,8 @@ class DeduplicateWithin(Operator):
     """``dropDuplicatesWithinWatermark("user")``."""
 
     name, key, value = "dedupeWithinWatermark", BY_USER, cases.EXPIRES_AT
+    certainty = "undecided"
     by_value = True
-    delay = 7 * SECOND
 
     def take(self, user: int, time: int, late: int) -> None:
         key = encode.row(BY_USER, (f"u{user}",))
@@ -164,11 +172,19 @@ class Sessions(Operator):
         return result
 
 
-batches = st.lists(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60 * SECOND)), max_size=6),
-    min_size=1,
-    max_size=8,
-)
+def batches_since(start: int) -> st.SearchStrategy[list[list[Event]]]:
+    """Return batches of events of four users within a minute."""
+    times = st.integers(start, start + 60 * SECOND)
+    events = st.lists(st.tuples(st.integers(0, 3), times), max_size=6)
+    return st.lists(events, min_size=1, max_size=8)
+
+
+batches = batches_since(0)
+
+
+def newest_time(events: Iterable[Event], newest: int) -> int:
+    """Return the latest time of events, or ``newest`` if no event is later."""
+    return max([newest, *(time for _, time in events)])
 
 
 @dataclass
@@ -188,43 +204,40 @@ def run_query(operator: Operator, history: list[list[Event]], delay: int) -> lis
         records = operator.run(events, before, watermark, number + 1)
         rows = {key: value for key, (value, _) in operator.rows.items()}
         runs.append(BatchRun(Batch(watermark, SECOND * number + 1, number), records, rows))
-        newest = max([newest, *(time for _, time in events)])
+        newest = newest_time(events, newest)
         before, watermark = watermark, max(watermark, newest - delay, 0)
     return runs
 
 
 def simulate(
     operator: Operator, history: list[list[Event]], delay: int, root: Path, snapshot: int = 0
-) -> dict[bytes, int]:
-    """Run a query, write its checkpoint, and return the first covered version of each leftover.
+) -> dict[str, int]:
+    """Run a query and write its checkpoint. Return the first covered version of leftovers by key.
 
     If the query has a version ``snapshot``, the files before it are missing, as after cleanup.
     """
     runs = run_query(operator, history, delay)
-    cases.write_logs(root, [run.log for run in runs], {"shuffle.partitions": "1"})
+    cases.write_logs(root, attributes(runs, "log"), {"shuffle.partitions": "1"})
     cases.write_operator(root, 0, operator.name, "default", partitions=1)
-    deltas = {version: run.records for version, run in enumerate(runs, 1)}
+    deltas = dict(enumerate(attributes(runs, "records"), 1))
     if 0 < snapshot <= len(runs):
         cases.write_store(
             root / "state/0/0",
-            {version: deltas[version] for version in range(snapshot + 1, len(runs) + 1)},
+            dict(islice(deltas.items(), snapshot, None)),
             {snapshot: list(runs[snapshot - 1].rows.items())},
         )
     else:
         cases.write_store(root / "state/0/0", deltas, {})
         snapshot = 1
     cases.write_schema(root / "state/0/0", operator.key, operator.value)
-    return {key: max(version, snapshot) for key, version in operator.covered.items()}
+    return {key.hex(): max(version, snapshot) for key, version in operator.covered.items()}
 
 
-def found_in(root: Path, **options: tuple[str, ...]) -> Mapping[bytes, list[Any]]:
-    """Leftovers by key: version, class, certainty."""
+def found_in(root: Path, **options: tuple[str, ...]) -> list[Any]:
+    """Return the rows of all leftovers."""
     report = api.leftovers(str(root), api.Options(**options))  # type: ignore[arg-type]
     assert not report.problems
-    tables = [table for table in report.tables if table.name == "undecided_keys"]
-    rows = chain(report.primary.rows, *(table.rows for table in tables))
-    columns = cell_values(rows, "key_hex", "expired_version", "class", "certainty")
-    return {bytes.fromhex(key): leftover for key, *leftover in columns}
+    return [*report.primary.rows, *rows_of_table(report, "undecided_keys")]
 
 
 @costly
@@ -242,13 +255,10 @@ def test_leftovers_equal_the_operators_own_account(
     with tempfile.TemporaryDirectory() as folder:
         account = simulate(operator, history, delay, Path(folder), snapshot)
         result = found_in(Path(folder))
-    assert {key: version for key, (version, _, _) in result.items()} == account
-    assert {kind for _, kind, _ in result.values()} <= {"past_watermark"}
-    if not keeps:
-        assert not result
-    # Those of a deduplication show that it sees no watermark, or that something else put them.
-    certainty = "inferred" if make in (Aggregation, Sessions) else "undecided"
-    assert {found_certainty for _, _, found_certainty in result.values()} <= {certainty}
+    assert dict(cell_values(result, "key_hex", "expired_version")) == account
+    assert set(cell_values(result, "class")) <= {"past_watermark"}
+    assert keeps or not result
+    assert set(cell_values(result, "certainty")) <= {make.certainty}
 
 
 @costly
@@ -275,8 +285,8 @@ def test_rows_that_wait_for_the_next_batch_are_no_leftovers_in_4_3(
             log.write_text(log.read_text().replace('"conf": {', f'"conf": {{{setting}, '))
         result = found_in(root)
     # An older Spark would have removed them.
-    assert {key: version for key, (version, _, _) in before.items()} == waiting
-    assert result == {}
+    assert dict(cell_values(before, "key_hex", "expired_version")) == waiting
+    assert result == []
 
 
 SIDE_KEY = StructType((StructField("field0", STRING), StructField("index", LONG)))
@@ -305,7 +315,7 @@ class JoinSide:
     values: dict[int, list[Record]] = field(default_factory=dict)
 
     def run(self, events: Iterable[Event], watermark: int, version: int) -> None:
-        before = {user: list(times) for user, times in self.rows.items()}
+        counters, rows = self.counters(), self.stored_rows()
         for user, time in events:
             self.rows.setdefault(f"user-{user}" * (user + 1), []).append(time)
         for times in self.rows.values():
@@ -317,20 +327,23 @@ class JoinSide:
                 else:
                     at += 1
         self.rows = {user: times for user, times in self.rows.items() if times}
-        self._write(before, version)
+        self.counts[version] = changes_between(counters, self.counters())
+        self.values[version] = changes_between(rows, self.stored_rows())
 
-    def _write(self, before: Mapping[str, list[int]], version: int) -> None:
-        counts, values = self.counts.setdefault(version, []), self.values.setdefault(version, [])
-        for user in sorted({*before, *self.rows}):
-            old, new = before.get(user, []), self.rows.get(user, [])
-            if len(old) != len(new):
-                count = encode.row(COUNT, (len(new),)) if new else None
-                counts.append((encode.row(JOIN_KEY, (user,)), count))
-            for at in range(max(len(old), len(new))):
-                was, now = old[at : at + 1], new[at : at + 1]
-                if was != now:
-                    row = encode.row(SIDE_ROW, (user, now[0] * 1000, 0)) if now else None
-                    values.append((encode.row(SIDE_KEY, (user, at)), row))
+    def counters(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of counters."""
+        return {
+            encode.row(JOIN_KEY, (user,)): encode.row(COUNT, (len(times),))
+            for user, times in self.rows.items()
+        }
+
+    def stored_rows(self) -> dict[bytes, bytes]:
+        """Return the rows of the store of the side's rows."""
+        return {
+            encode.row(SIDE_KEY, (user, at)): encode.row(SIDE_ROW, (user, time * 1000, 0))
+            for user, times in self.rows.items()
+            for at, time in enumerate(times)
+        }
 
 
 def run_join(
@@ -343,7 +356,7 @@ def run_join(
         logs.append(Batch(watermark, SECOND * number + 1, number))
         for side, mine in zip(sides.values(), events, strict=True):
             side.run(mine, watermark, number + 1)
-        newest = max([newest, *(time for event in events for _, time in event)])
+        newest = newest_time(chain(*events), newest)
         watermark = max(watermark, newest - 3 * SECOND, 0)
     return logs
 
@@ -351,15 +364,17 @@ def run_join(
 def write_join(root: Path, logs: list[Batch], sides: Mapping[str, JoinSide], *, lost: bool) -> None:
     """The checkpoint of a join; with every row of the left side ``lost``."""
     cases.write_logs(root, logs, {"shuffle.partitions": "1"})
-    stores = (f"{name}-{store}" for name in sides for store in _STORES)
+    stores = (*JOIN_COUNT_STORES, *JOIN_ROW_STORES)
     cases.write_operator(root, 0, "symmetricHashJoin", *stores, partitions=1)
+    if lost:
+        sides["left"].values = {version: [] for version in sides["left"].values}
     for name, side in sides.items():
-        gone = lost and name == "left"
-        values: dict[int, list[Record]] = {v: [] if gone else r for v, r in side.values.items()}
-        for subject, deltas in zip(_STORES, (side.counts, values), strict=True):
-            cases.write_store(root / "state/0/0" / f"{name}-{subject}", deltas)
-        cases.write_schema(root / f"state/0/0/{name}-{_STORES[0]}", JOIN_KEY, COUNT)
-        cases.write_schema(root / f"state/0/0/{name}-{_STORES[1]}", SIDE_KEY, SIDE_ROW)
+        counters = root / f"state/0/0/{name}-keyToNumValues"
+        rows = root / f"state/0/0/{name}-keyWithIndexToValue"
+        cases.write_store(counters, side.counts)
+        cases.write_store(rows, side.values)
+        cases.write_schema(counters, JOIN_KEY, COUNT)
+        cases.write_schema(rows, SIDE_KEY, SIDE_ROW)
 
 
 @costly
@@ -387,22 +402,19 @@ def test_a_joins_retention_counters_and_leftovers(
         report = api.leftovers(str(root))
         result = found_in(root, join_retention=(f"right={message}ms",))
     assert not list(report.primary.rows)
-    counters = [len(times) for times in sides["left"].rows.values()]
-    evidence = [found.evidence for found in report.findings if found.kind.id == "SS208"]
+    counters = list(map(len, sides["left"].rows.values()))
+    evidence = attributes(findings_with_id(report, "SS208"), "evidence")
     if lost and counters:
         assert re.match(rf"{sum(counters):,} rows? missing", evidence[0])
         assert re.search(rf"\b{len(counters):,} keys? with a counter and no row", evidence[0])
     assert len(evidence) == (lost and counters != [])
     bound = logs[-1].watermark_ms - message
-    assert set(result) == {
-        encode.row(SIDE_KEY, (user, at))
+    assert set(cell_values(result, "key_hex")) == {
+        encode.row(SIDE_KEY, (user, at)).hex()
         for user, times in sides["right"].rows.items()
         for at, time in enumerate(times)
         if logs[-1].watermark_ms and time < bound
     }
-
-
-_STORES = ("keyToNumValues", "keyWithIndexToValue")
 
 
 EPOCH = 1_000_000 * SECOND
@@ -411,28 +423,25 @@ EPOCH = 1_000_000 * SECOND
 @costly
 @given(
     make=st.sampled_from([Aggregation, Deduplicate, DeduplicateWithin, Sessions]),
-    history=batches,
+    history=batches_since(EPOCH),
     delay=st.integers(0, 15 * SECOND),
     change=st.integers(-15 * SECOND, 15 * SECOND),
 )
 @example(  # late by its event's time, though its deadline is not reached
     make=DeduplicateWithin,
-    history=[[(0, 50 * SECOND)], [], [(1, 47 * SECOND)]],
+    history=[[(0, EPOCH + 50 * SECOND)], [], [(1, EPOCH + 47 * SECOND)]],
     delay=10 * SECOND,
     change=-8 * SECOND,
 )
 def test_simulated_delay_equals_query_with_that_delay(
     make: type[Operator], history: list[list[Event]], delay: int, change: int
 ) -> None:
-    history = [[(user, EPOCH + time) for user, time in events] for events in history]
     then = max(0, delay + change)
-    operator, changed = make(), make()
-    if isinstance(operator, DeduplicateWithin) and isinstance(changed, DeduplicateWithin):
-        operator.delay, changed.delay = delay, then
+    operator, changed = make(delay=delay), make(delay=then)
     with tempfile.TemporaryDirectory() as folder:
         simulate(operator, history, delay, Path(folder))
         report = api.simulate(folder, watermark_delay=f"{then}ms", old_delay=f"{delay}ms")
-    real = [run.rows for run in run_query(changed, history, then)]
+    real = attributes(run_query(changed, history, then), "rows")
     (row,) = report.primary.rows
     certainty = row["certainty"]
     if certainty not in ("exact", "at least"):
@@ -442,6 +451,6 @@ def test_simulated_delay_equals_query_with_that_delay(
     for batch in report.tables[1].rows:
         there = real[batch["batch_id"]]
         assert holds(batch["rows_then"], len(there))
-        size = sum(len(key) + len(value) for key, value in there.items())
+        size = sum(map(len, chain(*there.items())))
         assert holds(batch["row_bytes_then"], size)
     assert holds(row["peak_rows_then"], max(map(len, real)))

@@ -20,11 +20,12 @@ from inspector.passes.binary_columns import records_of
 from inspector.passes.live_rows import live_prints
 from inspector.passes.store_reader import StoreReader, open_stores
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import Batch, run, run_rows, small_checkpoint, tasks_of
 from tests.encode import Record
-from tests.passes.support import rows_of_store, specs_of, states_after
+from tests.passes.support import rows_of_store, snapshot_of, specs_of, states_after
 from tests.profiles import costly
-from tests.reports import cell_values, rows_where
+from tests.reports import cell_values, rows_where, slugs
 
 Rows = list[dict[str, Any]]
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8, b"c" * 16])
@@ -42,8 +43,8 @@ def write_history(
     """Write deltas, and a snapshot if there is such a version, and return the rows by version."""
     cases.write_logs(root, [Batch()] * len(history))
     states = states_after(history)
-    snapshots = {snapshot: list(states[snapshot].items())} if 0 < snapshot < len(states) else {}
-    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), snapshots)
+    deltas = dict(enumerate(history, 1))
+    cases.write_store(root / "state/0/0", deltas, snapshot_of(states, snapshot))
     return states
 
 
@@ -111,11 +112,11 @@ def test_newest_files_first_until_one_cannot_be_read(tmp_path: Path) -> None:
     assert rows == [(b"b" * 8, b"v" * 8), (b"a" * 8, b"v" * 8)]
     (root / "state/0/0/1.delta").write_bytes(b"broken")
     rows, reader = newest_first(root)
-    assert [problem.path for problem in reader.problems] == [str(root / "state/0/0/1.delta")]
+    assert attributes(reader.problems, "path") == [str(root / "state/0/0/1.delta")]
     (root / "state/0/0/1.delta").unlink()
     rows, reader = newest_first(root)
     assert rows == []
-    assert [problem.slug for problem in reader.problems] == ["missing-version"]
+    assert slugs(reader.problems) == ["missing-version"]
 
 
 @pytest.mark.parametrize(("records", "times"), [([b"a", b"b"], 1), ([b"a", b"a"], 2)])
@@ -144,7 +145,7 @@ def test_prints_of_half_a_version_are_those_of_no_row(tmp_path: Path) -> None:
     (task,) = (task for task in tasks_of(root) if (task.operator_id, task.partition_id) == (1, 0))
     ((store, reader),) = open_stores(task)
     assert live_prints(task, store, reader) == RowPrints()
-    assert [problem.path for problem in reader.problems] == [str(root / "state/1/0/2.delta")]
+    assert attributes(reader.problems, "path") == [str(root / "state/1/0/2.delta")]
 
 
 def test_every_row_has_its_place(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ from inspector.sparktypes import LONG
 from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import to_json
 from tests import cases, encode
+from tests.attributes import attributes
 from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, problems_in, user
 from tests.encode import Record
-from tests.passes.support import rows_of_store
+from tests.passes.support import facts_by_version, rows_of_store
+from tests.reports import slugs
 
 
 def against(result: list[Seen]) -> list[tuple[int, TimeoutKind]]:
@@ -39,7 +42,7 @@ def against(result: list[Seen]) -> list[tuple[int, TimeoutKind]]:
 
 
 def versions_in(result: list[Seen]) -> dict[int, VersionFacts]:
-    return {item.version: item.fact for item in result if isinstance(item.fact, VersionFacts)}
+    return facts_by_version(result, VersionFacts)
 
 
 def group_states(
@@ -58,6 +61,11 @@ def group_states(
     return root
 
 
+def facts_by_clock(rows: list[Seen], kind: Any) -> dict[TimeoutKind, Any]:
+    """Return the facts of one type, by the clock of their timers."""
+    return {fact.timeout_kind: fact for fact in facts_of_type(rows, kind)}
+
+
 A, B = user("a"), user("b")
 
 
@@ -73,8 +81,7 @@ def test_leftover_has_key_batch_and_margin(tmp_path: Path) -> None:
     # Set at or before the time of their batches; the last fired when the watermark was past it.
     assert against(rows) == [(1, PROCESSING), (2, PROCESSING)]
     # By the other clock, that of the third batch, it is one as well: it fired in a quiet batch.
-    totals = {item.timeout_kind: item for item in facts_of_type(rows, LeftoverCount)}
-    by_clock = {fact.timeout_kind: fact for fact in facts_of_type(rows, Leftover)}
+    totals, by_clock = facts_by_clock(rows, LeftoverCount), facts_by_clock(rows, Leftover)
     assert set(totals) == set(by_clock) == set(TimeoutKind)
     total, value = totals[EVENT], by_clock[EVENT]
     common: dict[str, Any] = {
@@ -88,7 +95,7 @@ def test_leftover_has_key_batch_and_margin(tmp_path: Path) -> None:
     assert total == replace(total, rows=1, **common)
     expected = replace(value, key=A, clock_ms=700, threshold_ms=900, **common)
     assert value == replace(expected, last_put_version=3, puts=3, fired=1)
-    assert {seen.version for seen in rows if isinstance(seen.fact, Leftover)} == {4}
+    assert facts_by_version(rows, Leftover).keys() == {4}
 
 
 def test_the_version_that_is_judged_decides_which_files_are_read(tmp_path: Path) -> None:
@@ -109,8 +116,9 @@ def test_a_snapshot_that_differs_is_a_problem_and_its_rows_count(tmp_path: Path)
     assert (problem.path, problem.version) == (str(root / "state/1/1/3.snapshot"), 3)
     assert "got missing keys: 2, keys too many: 0, keys with another value: 1" in problem.message
     facts = versions_in(rows_of_store(rows, 1, "default", 1))
-    totals = [(version, fact.row_sizes.total, fact.rebased) for version, fact in facts.items()]
-    assert totals == [(1, 12, 0), (2, 3, 0), (3, 1, 1), (4, 2, 0)]
+    assert list(facts) == [1, 2, 3, 4]
+    assert attributes(facts.values(), "row_sizes.total") == [12, 3, 1, 2]
+    assert attributes(facts.values(), "rebased") == [0, 0, 1, 0]
 
 
 DISPUTED_BATCHES = [
@@ -133,12 +141,12 @@ def disputed(
 
 
 def certainties(rows: list[Seen]) -> set[tuple[Certainty, str | None]]:
-    return {(fact.certainty, fact.reason) for fact in facts_of_type(rows, LeftoverCount)}
+    return set(attributes(facts_of_type(rows, LeftoverCount), "certainty", "reason"))
 
 
 def differing(rows: list[Seen]) -> list[int | None]:
-    assert {problem.slug for problem in problems_in(rows)} <= {"snapshot-differs"}
-    return [problem.version for problem in problems_in(rows)]
+    assert set(slugs(problems_in(rows))) <= {"snapshot-differs"}
+    return attributes(problems_in(rows), "version")
 
 
 def test_nothing_is_proven_of_rows_that_differ_in_snapshot(tmp_path: Path) -> None:
@@ -167,7 +175,7 @@ def test_later_snapshot_decides_disputed_rows(
 ) -> None:
     rows = disputed(tmp_path, {3: [DUE]} | later_snapshots)
     assert differing(rows) == [3]
-    assert {reason for _, reason in certainties(rows)} == reasons
+    assert set(attributes(facts_of_type(rows, LeftoverCount), "reason")) == reasons
 
 
 @pytest.mark.parametrize(
@@ -182,12 +190,11 @@ def test_a_timeout_may_have_put_what_the_snapshot_before_does_not_have(
     tmp_path: Path, timer: int, kind: LeftoverClass
 ) -> None:
     rows = disputed(tmp_path, {3: [(B, group_state(1, 9000))]}, {4: [(A, group_state(3, timer))]})
-    counts = facts_of_type(rows, LeftoverCount)
     # The timer that it replaced may have followed the one clock or the other.
-    assert {count.leftover_class for count in counts} >= {kind}
+    assert kind in attributes(facts_of_type(rows, LeftoverCount), "leftover_class")
     assert certainties(rows) == {(Certainty.UNDECIDED, DISPUTED)}
-    of_a = [fact for fact in facts_of_type(rows, Leftover) if fact.key == A]
-    assert {item.leftover_class for item in of_a if item.timeout_kind is EVENT} == {kind}
+    leftovers = attributes(facts_of_type(rows, Leftover), "key", "timeout_kind", "leftover_class")
+    assert set(leftovers) & set(product([A], [EVENT], LeftoverClass)) == {(A, EVENT, kind)}
 
 
 def test_a_second_put_behind_such_a_snapshot_is_one_for_data(tmp_path: Path) -> None:
@@ -220,12 +227,13 @@ def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replaye
     root = cases.small_checkpoint(tmp_path)
     facts = versions_in(rows_of_store(observed_in(root), 1, "default", 1))
     folder = root / "state/1/1"
-    assert {version: fact.delta_bytes for version, fact in facts.items()} == {
-        1: (folder / "1.delta").stat().st_size,
-        2: (folder / "2.delta").stat().st_size,
-        3: (folder / "3.delta").stat().st_size,
-        4: (folder / "4.delta").stat().st_size,
-    }
+    assert list(facts) == [1, 2, 3, 4]
+    assert attributes(facts.values(), "delta_bytes") == [
+        (folder / "1.delta").stat().st_size,
+        (folder / "2.delta").stat().st_size,
+        (folder / "3.delta").stat().st_size,
+        (folder / "4.delta").stat().st_size,
+    ]
     assert facts[3].snapshot_bytes == (folder / "3.snapshot").stat().st_size
     assert facts[3].raw_bytes == len(encode.END)
     assert facts[2].raw_bytes == 9 * (4 + 16 + 4) + len(encode.END)
@@ -254,7 +262,12 @@ def test_sizes_without_schema_and_no_leftovers(tmp_path: Path) -> None:
     root = group_states(tmp_path, batches, deltas)
     (root / "state/0/0/_metadata/schema").unlink()
     rows = observed_in(root, fit=True)
-    assert [type(row.fact) for row in rows] == [VersionFacts, VersionFacts, Ages, ChecksPassed]
+    assert list(map(type, attributes(rows, "fact"))) == [
+        VersionFacts,
+        VersionFacts,
+        Ages,
+        ChecksPassed,
+    ]
 
 
 def store(key: str, value: str, **options: Any) -> StoreTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests import cases
 from tests.cases import Batch, tasks_of, user
 from tests.encode import Record
 from tests.fixture_folder import NEWEST
-from tests.passes.support import rows_in
+from tests.passes.support import effects_of, rows_in
 from tests.profiles import costly
 from tests.reports import cell_values, rows_where
 
@@ -31,15 +32,17 @@ def changes_of(root: Path, version: int | None = None, **options: Any) -> list[d
 
 
 def rows_of(*requests: ChangesTask) -> list[dict[str, Any]]:
-    return rows_in(batch for request in requests for batch in changes.changes_of(request))
+    return rows_in(chain(*map(changes.changes_of, requests)))
 
 
-def checkpoint(root: Path, history: dict[int, list[Record]], **snapshots: list[Record]) -> Path:
-    """One partition with these deltas; ``v3`` is a snapshot of version 3."""
+def checkpoint(
+    root: Path,
+    history: dict[int, list[Record]],
+    snapshots: dict[int, list[Record]] | None = None,
+) -> Path:
+    """Write one partition with these deltas and snapshots by version."""
     cases.write_logs(root, [Batch()] * max(history, default=0))
-    cases.write_store(
-        root / "state/0/0", history, {int(name[1:]): rows for name, rows in snapshots.items()}
-    )
+    cases.write_store(root / "state/0/0", history, snapshots)
     cases.write_schema(root / "state/0/0", cases.USER, cases.EXPIRES_AT)
     return root
 
@@ -48,24 +51,37 @@ def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return cell_values(rows_where(rows, kind="change"), "version", "event", "key", "value")
 
 
+EVENTS = {  # by the old and the new value
+    (None, b""): "insert",
+    (None, V1): "insert",
+    (None, V2): "insert",
+    (b"", b""): "same_value",
+    (b"", V1): "update",
+    (b"", V2): "update",
+    (V1, b""): "update",
+    (V1, V1): "same_value",
+    (V1, V2): "update",
+    (V2, b""): "update",
+    (V2, V1): "update",
+    (V2, V2): "same_value",
+    (b"", None): "removal",
+    (V1, None): "removal",
+    (V2, None): "removal",
+    (None, None): "absent_removal",
+}
+SIZES = {None: None, b"": 0, V1: 8, V2: 16}
+
+
 @costly
 @given(history=st.lists(deltas, min_size=1, max_size=4))
 def test_records_are_listed_in_order_with_effect(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]]
 ) -> None:
     root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
-    state: dict[bytes, bytes] = {}
-    expected = []
-    for version, records in enumerate(history, 1):
-        for ordinal, (key, value) in enumerate(records):
-            old = state.pop(key, None)
-            if value is not None:
-                state[key] = value
-                event = "insert" if old is None else "same_value" if old == value else "update"
-            else:
-                event = "absent_removal" if old is None else "removal"
-            size = None if old is None else len(old)
-            expected.append((version, ordinal, event, key, value, size))
+    expected = [
+        (version, record, EVENTS[old, new], key, new, SIZES[old])
+        for version, record, key, old, new in effects_of(history)
+    ]
     columns = ("version", "record", "event", "key", "value", "old_value_bytes")
     assert cell_values(changes_of(root), *columns) == expected
 
@@ -102,8 +118,8 @@ def test_snapshots_without_deltas_are_compared(zips: str, events: set[Any]) -> N
     result = changes_of(NEWEST / f"rocksdb_{zips}" / "checkpoint", old_values=True)
     result = rows_where(result, kind="change")
     oldest = min(cell_values(result, "version"))
-    by_changelogs = changes_of(NEWEST / "rocksdb_agg_update/checkpoint", old_values=True)
-    expected = net([row for row in by_changelogs if row["version"] >= oldest])
+    changelogs = NEWEST / "rocksdb_agg_update/checkpoint"
+    expected = net(changes_of(changelogs, old_values=True, first_version=oldest))
     assert len(expected) > 20
     assert net(result) == expected
     assert len(result) == len(expected)
@@ -119,13 +135,9 @@ def test_old_values_are_listed_on_request(
     (task,) = tasks_of(root)
     task = replace(task, key=() if key is None else (f"hex:{key.hex()}",))
     rows = rows_of(ChangesTask(task, old_values=True))
-    state: dict[bytes, bytes] = {}
-    expected = []
-    for item, value in (record for records in history for record in records):
-        old = state.pop(item, None)
-        state.update({} if value is None else {item: value})
-        if key is None or key == item:
-            expected.append((item, value, old))
+    expected = [
+        (item, new, old) for _, _, item, old, new in effects_of(history) if key in (None, item)
+    ]
     assert cell_values(rows, "key", "value", "old_value") == expected
     plain = rows_of(ChangesTask(task))
     assert plain == [row | {"old_value": None} for row in rows]
@@ -133,14 +145,14 @@ def test_old_values_are_listed_on_request(
 
 def test_an_old_value_may_be_of_a_snapshot_and_is_forgotten_behind_a_fault(tmp_path: Path) -> None:
     puts: list[Record] = [(b"a" * 8, V1)]
-    root = checkpoint(tmp_path, {3: puts, 4: puts, 5: puts, 6: puts}, v2=[(b"a" * 8, V2)])
+    root = checkpoint(tmp_path, {3: puts, 4: puts, 5: puts, 6: puts}, {2: [(b"a" * 8, V2)]})
     (root / "state/0/0/4.delta").write_bytes(b"broken")
     rows = rows_where(changes_of(root, old_values=True), kind="change")
     assert cell_values(rows, "version", "old_value") == [(3, V2), (5, None), (6, V1)]
 
 
 def test_snapshot_rows_begin_history_on_request(tmp_path: Path) -> None:
-    root = checkpoint(tmp_path, {2: [(b"a" * 8, V1)], 3: [(b"a" * 8, V1)]}, v2=[(b"a" * 8, V1)])
+    root = checkpoint(tmp_path, {2: [(b"a" * 8, V1)], 3: [(b"a" * 8, V1)]}, {2: [(b"a" * 8, V1)]})
     put = (2, "put", b"a" * 8, V1)
     same = (3, "same_value", b"a" * 8, V1)
     assert brief(changes_of(root)) == [put, same]
@@ -156,7 +168,7 @@ def test_older_changes_are_replayed_but_not_listed(tmp_path: Path) -> None:
 def test_effects_are_unknown_after_unreadable_file(tmp_path: Path) -> None:
     records: list[Record] = [(b"a" * 8, V1), (b"b" * 8, None)]
     history = {1: records, 2: records, 3: records, 4: records}
-    root = checkpoint(tmp_path, history, v4=[(b"a" * 8, V1)])
+    root = checkpoint(tmp_path, history, {4: [(b"a" * 8, V1)]})
     (root / "state/0/0/2.delta").write_bytes(b"broken")
     rows = changes_of(root, bases=True)
     assert cell_values(rows_where(rows, kind="change"), "version", "event") == [
@@ -169,7 +181,7 @@ def test_effects_are_unknown_after_unreadable_file(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
-    root = checkpoint(tmp_path, {3: [(b"a" * 8, V1)]}, v2=[(b"a" * 8, V1)])
+    root = checkpoint(tmp_path, {3: [(b"a" * 8, V1)]}, {2: [(b"a" * 8, V1)]})
     (root / "state/0/0/2.snapshot").write_bytes(b"broken")
     rows = changes_of(root)
     assert brief(rows) == [(3, "put", b"a" * 8, V1)]

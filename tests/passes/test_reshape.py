@@ -13,22 +13,15 @@ from inspector.decode.records import RecordBlock
 from inspector.passes import reshape
 from inspector.passes.binary_columns import records_of
 from inspector.passes.reshape import Parcel, SentRows, unpack
+from tests.attributes import attributes
 
 entries = st.lists(st.tuples(st.binary(max_size=9), st.binary(max_size=9)), max_size=30)
-
-
-def block_of(rows: list[tuple[bytes, bytes]]) -> RecordBlock:
-    """A block of puts."""
-    sizes = np.array([(len(key), len(value)) for key, value in rows], np.int64).reshape(-1, 2)
-    starts = reshape.starts_of(sizes.ravel()).reshape(-1, 2)
-    data = b"".join(key + value for key, value in rows)
-    return RecordBlock(data, 0, 0, starts[:, 0], sizes[:, 0], starts[:, 1], sizes[:, 1])
 
 
 def parcels_of(rows: list[tuple[bytes, bytes]], targets: list[int]) -> list[Parcel]:
     """The parcels of rows with these new partitions, of five."""
     packer = reshape._Packer("default", 5)
-    block = block_of(rows)
+    block = RecordBlock.of_rows(rows)
     added = packer.add(block, block.ordinals, np.array(targets, np.int64))
     return [*added, *packer.flush()]
 
@@ -45,8 +38,8 @@ def test_parcels_have_every_row_once_in_its_partition(
     of_rows = st.lists(st.integers(0, 4), min_size=len(rows), max_size=len(rows))
     targets = data.draw(of_rows)
     parcels = parcels_of(rows, targets)
-    assert len({parcel.target for parcel in parcels}) == len(parcels)
-    actual = {parcel.target: rows_of(parcel) for parcel in parcels}
+    actual = dict(zip(attributes(parcels, "target"), map(rows_of, parcels), strict=True))
+    assert len(actual) == len(parcels)
     expected: dict[int, list[tuple[bytes, bytes]]] = {}
     for target, row in zip(targets, rows, strict=True):
         expected.setdefault(target, []).append(row)
@@ -69,6 +62,6 @@ def test_cut_parcel_is_an_error() -> None:
 def test_rows_that_arrive_are_those_of_the_store() -> None:
     (first,), (second,) = parcels_of([(b"a", b"v")], [0]), parcels_of([(b"b", b"v")], [0])
     sent = SentRows(["left", "empty", "right"], [(0, first.data), (2, second.data)])
-    assert [block.count for block in sent.blocks("left")] == [1]
-    assert [block.count for block in sent.blocks("empty")] == []
-    assert [block.count for block in sent.blocks("right")] == [1]
+    assert attributes(sent.blocks("left"), "count") == [1]
+    assert attributes(sent.blocks("empty"), "count") == []
+    assert attributes(sent.blocks("right"), "count") == [1]

@@ -19,7 +19,7 @@ from inspector.passes.store_reader import StoreReader
 from tests import cases
 from tests.cases import Batch, tasks_of, user
 from tests.encode import Record
-from tests.passes.support import rows_in, states_after
+from tests.passes.support import rows_in, snapshot_of, states_after
 from tests.profiles import costly
 from tests.reports import cell_values, rows_where
 
@@ -81,7 +81,7 @@ def test_differences_between_any_two_versions(
     budget: int,
 ) -> None:
     states = states_after(history)
-    snapshots = {snapshot: list(states[snapshot].items())} if snapshot < len(states) else {}
+    snapshots = snapshot_of(states, snapshot)
     deltas = dict(enumerate(history, 1))
     root = checkpoint(tmp_path_factory.mktemp("c"), [deltas], snapshots)
     with mock.patch.object(diff, "PAIRING_BYTES", budget):

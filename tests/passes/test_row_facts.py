@@ -22,13 +22,12 @@ from inspector.merge.collect import Facts, collect
 from inspector.model import JOIN_ROW_STORES, StoreName
 from inspector.operators.rule import RowPart
 from inspector.passes.worker import run_fields, run_tasks
-from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import (
     Batch,
     observed,
-    place,
     problems_in,
     run,
     run_rows,
@@ -38,7 +37,7 @@ from tests.cases import (
 from tests.cli.support import copy_of
 from tests.encode import Record
 from tests.fixture_folder import FIXTURES
-from tests.passes.support import specs_of
+from tests.passes.support import specs_of, tasks_batch, texts_of
 from tests.profiles import costly
 from tests.reports import cell_values
 
@@ -73,12 +72,9 @@ def matched(tasks: list[Task]) -> list[Task]:
 def facts_of(function: Any, tasks: list[Task], seed: int = 0) -> Facts:
     """The facts of tasks that were split and shuffled."""
     random = Random(seed)
-    specs = random.sample([task.to_json() for task in tasks], len(tasks))
+    specs = random.sample(texts_of(tasks), len(tasks))
     cut = random.randrange(len(specs) + 1)
-    first, second = (
-        batch_of(TASKS, [{"spec": spec} for spec in part]) for part in (specs[:cut], specs[cut:])
-    )
-    none = batch_of(TASKS, [])
+    first, none, second = tasks_batch(specs[:cut]), tasks_batch([]), tasks_batch(specs[cut:])
     return collect(reversed([*function([first]), *function([none]), *function([second])]))
 
 
@@ -112,8 +108,8 @@ def test_row_facts_of_selected_keys(tmp_path: Path) -> None:
 
 def test_field_sizes_replay_no_version(tmp_path: Path) -> None:
     result = observed(specs_of(small_checkpoint(tmp_path)), run_fields)
-    assert {(type(element.fact), element.version) for element in result} == {(FieldSizes, 4)}
-    places = Counter((*place(item), item.fact.side) for item in result)
+    assert set(attributes(result, "fact.kind", "version")) == {(FieldSizes.kind, 4)}
+    places = Counter(attributes(result, "store", "fact.side"))
     assert set(places.values()) == {1}
     assert len(places) == 2 * 9
 
@@ -130,6 +126,9 @@ def test_store_without_schema_has_problems_and_no_fields(tmp_path: Path) -> None
 # --- joins -----------------------------------------------------------------------------------
 
 
+LEFT, RIGHT = StoreName(0, JOIN_ROW_STORES[0]), StoreName(0, JOIN_ROW_STORES[1])
+
+
 @pytest.mark.parametrize("case", [JOIN, "3.5.9/join_left_outer", "4.3.0/join_one_sided"])
 @pytest.mark.parametrize("seed", range(2))
 def test_matched_rows_equal_matched_rows_of_spark(case: str, seed: int) -> None:
@@ -142,15 +141,15 @@ def test_matched_rows_equal_matched_rows_of_spark(case: str, seed: int) -> None:
     )
     tasks = matched(tasks_of(FIXTURES / case / "checkpoint", newest))
     assert facts_of(run_tasks, tasks, seed).sums(MatchedRows) == {
-        StoreName(0, store): MatchedRows(flags[store, True], flags[store, False])
-        for store in JOIN_ROW_STORES
+        LEFT: MatchedRows(flags[LEFT.store_name, True], flags[LEFT.store_name, False]),
+        RIGHT: MatchedRows(flags[RIGHT.store_name, True], flags[RIGHT.store_name, False]),
     }
 
 
 def test_matched_rows_are_counted_on_request() -> None:
     tasks = tasks_of(FIXTURES / JOIN / "checkpoint")
-    plain = observed([task.to_json() for task in tasks])
-    requested = observed([task.to_json() for task in matched(tasks)])
+    plain = observed(texts_of(tasks))
+    requested = observed(texts_of(matched(tasks)))
     assert [item for item in requested if not isinstance(item.fact, MatchedRows)] == plain
     assert len(requested) > len(plain)
 
@@ -179,9 +178,8 @@ def test_damaged_partition_does_not_stop_matched_counts(tmp_path: Path) -> None:
     sums = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).sums(MatchedRows)
     complete = facts_of(run_tasks, tasks).sums(MatchedRows)
     (root / VICTIM).write_bytes(b"broken")
-    left, right = (StoreName(0, store) for store in JOIN_ROW_STORES)
     result = facts_of(run_tasks, tasks).sums(MatchedRows)
-    assert result == {left: sums[left], right: complete[right]}
+    assert result == {LEFT: sums[LEFT], RIGHT: complete[RIGHT]}
     assert result != complete
 
 
@@ -189,5 +187,5 @@ def test_damaged_partition_does_not_stop_matched_counts(tmp_path: Path) -> None:
 def test_version_0_has_no_rows(tmp_path: Path, function: Any) -> None:
     facts = facts_of(function, matched(tasks_of(copy_of("join_left_outer", tmp_path), 0)))
     assert set(facts.sums(MatchedRows).values()) <= {MatchedRows()}
-    assert {value.rows for value in facts.fields.values()} <= {0}
+    assert set(attributes(facts.fields.values(), "rows")) <= {0}
     assert facts.problems == []

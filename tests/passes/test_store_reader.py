@@ -15,6 +15,7 @@ from inspector.exceptions import DecodeError, FrameError, TruncatedError
 from inspector.model import FileKind, Problem, StoreFile, StoreId, Version
 from inspector.passes.store_reader import StoreReader
 from tests import encode
+from tests.attributes import attributes
 
 STORE = StoreTask("default", ())
 ROWS: list[encode.Record] = [(b"k" * 8, b"v" * 16), (b"l" * 8, b"v" * 8)]
@@ -34,7 +35,7 @@ def write(root: Path, data: bytes, kind: FileKind = FileKind.DELTA) -> StoreFile
 
 
 def count_records(blocks: Iterable[RecordBlock]) -> int:
-    return sum(block.count for block in blocks)
+    return sum(attributes(blocks, "count"))
 
 
 @pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,11 @@ from inspector.exceptions import InspectorError
 from inspector.model import Problem, ProblemMode
 from inspector.passes.problem_mode import problems_in, without_problems
 from inspector.passes.typed_rows import TypedTask, run_typed_rows, schema_of_rows
-from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases, encode
 from tests.cases import Batch, group_state, tasks_of, user
 from tests.encode import Record
-from tests.passes.support import rows_in
+from tests.passes.support import effects_of, rows_in, states_after, tasks_batch
 from tests.profiles import costly
 from tests.reports import cell_values, row_where, rows_where
 
@@ -34,14 +34,10 @@ def checkpoint(
     history: Sequence[Sequence[Record]],
     *,
     value: StructType | None = cases.GROUP_STATE,
-    snapshot: Sequence[Record] | None = None,
 ) -> Path:
-    """One partition with these deltas, and a snapshot of version 1 in place of its delta."""
+    """Write one partition with these deltas."""
     cases.write_logs(root, [Batch()] * len(history))
-    deltas = dict(enumerate(history, 1))
-    if snapshot is not None:
-        deltas.pop(1)
-    cases.write_store(root / "state/0/0", deltas, {} if snapshot is None else {1: snapshot})
+    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)))
     if value is not None:
         cases.write_schema(root / "state/0/0", cases.USER, value)
     return root
@@ -53,11 +49,9 @@ def task_of(root: Path, **options: Any) -> TypedTask:
 
 
 def batches_of(expected: TypedTask) -> list[pa.RecordBatch]:
-    task = batch_of(TASKS, [{"task_id": 0, "spec": expected.to_json()}])
-    batches = list(run_typed_rows([task]))
-    for batch in batches:
-        batch.validate(full=True)
-        assert batch.schema == schema_of_rows(expected)
+    batches = list(run_typed_rows([tasks_batch([expected.to_json()])]))
+    # from_batches raises an error if a batch has another schema.
+    pa.Table.from_batches(batches, schema_of_rows(expected)).validate(full=True)
     return batches
 
 
@@ -66,7 +60,7 @@ def read(root: Path, **options: Any) -> Rows:
 
 
 def problems_of(batches: list[pa.RecordBatch]) -> list[Problem]:
-    return [problem for batch in batches for problem in problems_in(batch)]
+    return list(chain(*map(problems_in, batches)))
 
 
 def entry(name: str, visits: int | None) -> Record:
@@ -146,29 +140,27 @@ def test_changes_are_those_of_a_dict(
     first: int,
     raw: bool,
 ) -> None:
-    deltas = [[entry(*record) for record in records] for records in history]
+    deltas = [list(starmap(entry, records)) for records in history]
     root = checkpoint(tmp_path_factory.mktemp("c"), deltas)
-    now: dict[str, int] = {}
-    expected = []
-    for version, records in enumerate(history, 1):
-        for number, (name, visits) in enumerate(records):
-            old = now.pop(name, None)
-            if visits is not None:
-                now[name] = visits
-            same = None if visits is None else old == visits
-            change = ({"value": name}, state(visits), state(old), same, number)
-            expected += [(version, version - 1, *change)] if version >= first else []
+    expected = [
+        (version, version - 1, {"value": name}, state(new), state(old), new and new == old, record)
+        for version, record, name, old, new in effects_of(history)
+        if version >= first
+    ]
     result = read(root, changes=True, first_version=first, raw=raw)
     columns = ("version", "batch_id", "key", "value", "old_value", "same_value", "record")
     assert cell_values(result, *columns) == expected
     raw_columns = ("old_value", "old_value_row", "old_value_bytes")
     assert set(map(repr, cell_values(result, *raw_columns) if raw else ())) <= OLD_VALUES
     rows = {row["key"]["value"]: row["value"] for row in read(root)}
+    *_, now = states_after(history)
     assert rows == {name: state(visits) for name, visits in now.items()}
 
 
 def test_the_old_value_may_come_from_a_snapshot(tmp_path: Path) -> None:
-    root = checkpoint(tmp_path, [[], [entry("a", 2), entry("b", 1)]], snapshot=[entry("a", 1)])
+    root = checkpoint(tmp_path, [[], [entry("a", 2), entry("b", 1)]])
+    (root / "state/0/0/1.delta").unlink()
+    cases.write_store(root / "state/0/0", {}, {1: [entry("a", 1)]})
     changes = cell_values(read(root, changes=True), "event", "old_value", "same_value")
     assert changes == [("update", state(1), False), ("insert", None, False)]
 

@@ -8,6 +8,7 @@ from inspector.facts.variable_entries import EntriesPerKey, KeyEntries, TimersWi
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.passes.store_facts import emit_variables
+from tests.attributes import attributes
 from tests.cases import observed_in
 from tests.fixture_folder import NEWEST
 from tests.reports import cell_values, rows_where
@@ -34,7 +35,7 @@ def test_entries_of_lists_and_maps_are_those_of_the_newest_version() -> None:
     assert len(entries) == 2
     assert amounts.entries == sum(cell_values(rows_where(newest, cf="amounts"), "rows"))
     assert pages.entries == sum(cell_values(rows_where(newest, cf="pages"), "rows"))
-    assert {item.store.store_name for item in facts.of(KeyEntries)} == {"amounts", "pages"}
+    assert set(attributes(facts.of(KeyEntries), "store.store_name")) == {"amounts", "pages"}
     assert EntriesPerKey() + pages == pages
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable
+from itertools import chain, product
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -21,8 +21,9 @@ from inspector.facts.leftover_facts import JudgedLeftover
 from inspector.facts.registry import facts_in, facts_schema
 from inspector.facts.versions import VersionFacts
 from inspector.passes.worker import run_fields, run_tasks
-from inspector.schemas import ROWS, TASKS, batch_of
+from inspector.schemas import ROWS
 from tests import cases, encode
+from tests.attributes import attributes
 from tests.cases import (
     Seen,
     facts_of_type,
@@ -34,7 +35,8 @@ from tests.cases import (
     run_rows,
     small_checkpoint,
 )
-from tests.passes.support import rows_in, rows_of_store, specs_of
+from tests.cli.support import tree
+from tests.passes.support import rows_in, rows_of_store, specs_of, tasks_batch
 from tests.profiles import sampled
 
 VICTIM_STORE = (1, "default", 1)
@@ -44,16 +46,12 @@ def counted(result: Iterable[Any]) -> Counter[str]:
     return Counter(map(repr, result))
 
 
-def tasks_batch(specs: Sequence[str]) -> pa.RecordBatch:
-    return batch_of(TASKS, [{"task_id": 0, "spec": spec} for spec in specs])
-
-
 def versions_in(result: list[Seen]) -> list[Observed[VersionFacts]]:
     return [item for item in result if isinstance(item.fact, VersionFacts)]
 
 
 def rebased_by_version(result: list[Seen]) -> dict[int, int]:
-    return {item.version: item.fact.rebased for item in versions_in(result)}
+    return dict(attributes(versions_in(result), "version", "fact.rebased"))
 
 
 # --- splits and orders -----------------------------------------------------------------------
@@ -69,7 +67,7 @@ def test_facts_do_not_depend_on_how_the_tasks_are_split_and_ordered(
     random.shuffle(specs)
     cut = random.randrange(len(specs) + 1)
     batches = [tasks_batch(specs[:cut]), tasks_batch(specs[cut:])]
-    result = [fact for batch in run_tasks(batches) for fact in facts_in(batch)]
+    result = chain(*map(facts_in, run_tasks(batches)))
     assert counted(result) == counted(complete)
 
 
@@ -109,7 +107,8 @@ def test_many_facts_make_several_batches(tmp_path: Path) -> None:
     cases.write_operator(root, 0, "dedupe", "default")
     folder = root / "state/0/0"
     cases.write_schema(folder, cases.EVENT_TIME, cases.EXPIRES_AT)
-    cases.write_store(folder, {1: [(cases.micros(n), b"") for n in range(5000)]})
+    keys = map(cases.micros, range(5000))
+    cases.write_store(folder, {1: list(dict.fromkeys(keys, b"").items())})
     batches = list(run_tasks([tasks_batch(specs_of(root))]))
     # Each batch has facts of one kind.
     kinds = [(batch.column("kind").unique().to_pylist(), batch.num_rows) for batch in batches]
@@ -187,7 +186,7 @@ def test_a_flipped_bit_is_a_problem_or_changes_nothing(tmp_path: Path, path: str
         after = observed(specs)
         mine = assert_only_partition_1_of_operator_1_suffers(before, after)
         problems = problems_in(mine)
-        assert {problem.path for problem in problems} <= {str(root / path)}
+        assert set(attributes(problems, "path")) <= {str(root / path)}
         if not problems:
             harmless += 1
             assert counted(after) == counted(before)
@@ -224,7 +223,7 @@ def test_files_are_read_after_broken_delta_without_versions(
     change(root, VICTIM, lambda data: data[:-25])
     change(root, "state/1/1/4.delta", lambda data: data[:30])
     mine = assert_only_partition_1_of_operator_1_suffers(before, observed_in(root))
-    assert [problem.version for problem in problems_in(mine)] == [2, 4]
+    assert attributes(problems_in(mine), "version") == [2, 4]
     assert rebased_by_version(mine) == {1: 0}
     assert facts_of_type(mine, JudgedLeftover) == []
 
@@ -248,8 +247,8 @@ def facts_without_sizes(facts: list[Seen]) -> Counter[str]:
 def test_worker_writes_nothing_below_checkpoint(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     change(root, VICTIM, lambda data: data[:30])
-    before = cases.tree(root)
+    before = tree(root)
     assert observed_in(root, fit=True)
     assert run(specs_of(root), run_rows)
     assert run(specs_of(root), run_fields)
-    assert cases.tree(root) == before
+    assert tree(root) == before

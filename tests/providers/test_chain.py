@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,8 +31,8 @@ versions = st.sets(st.integers(1, NEWEST))
 def files_of(deltas: set[int], snapshots: set[int]) -> StoreFiles:
     return StoreFiles.of(
         [
-            *(state_file(version, FileKind.SNAPSHOT) for version in snapshots),
-            *(state_file(version) for version in deltas),
+            *map(state_file, snapshots, repeat(FileKind.SNAPSHOT)),
+            *map(state_file, deltas),
         ],
         NAMES,
     )
@@ -38,8 +40,8 @@ def files_of(deltas: set[int], snapshots: set[int]) -> StoreFiles:
 
 def bases(deltas: set[int], snapshots: set[int], version: int) -> list[int]:
     """Return the versions from which a version can be restored: 0 and those of snapshots."""
-    starts = {0, *(snapshot for snapshot in snapshots if snapshot <= version)}
-    return [start for start in starts if all(v in deltas for v in range(start + 1, version + 1))]
+    starts = {0} | snapshots & set(range(version + 1))
+    return [start for start in starts if deltas >= set(range(start + 1, version + 1))]
 
 
 @given(versions, versions)
@@ -55,7 +57,7 @@ def test_chain_starts_at_newest_snapshot_as_in_spark(
     deltas: set[int], snapshots: set[int], version: int
 ) -> None:
     files = files_of(deltas, snapshots)
-    newest = max((snapshot for snapshot in snapshots if snapshot <= version), default=0)
+    newest = max(snapshots & set(range(version + 1)), default=0)
     expected = range(newest + 1, version + 1)
     if not set(expected) <= deltas:
         with pytest.raises(MissingVersionError) as raised:
@@ -63,10 +65,10 @@ def test_chain_starts_at_newest_snapshot_as_in_spark(
         first = min(set(expected) - deltas)
         assert f"{first}.delta is missing" in raised.value.message
         return
-    base = (state_file(newest, FileKind.SNAPSHOT),) if newest else ()
-    after = tuple(state_file(v) for v in expected)
-    assert chain_for(files, version) == Chain(version, base[0] if base else None, after)
-    assert chain_for(files, version).files == (*base, *after)
+    base = state_file(newest, FileKind.SNAPSHOT) if newest else None
+    after = tuple(map(state_file, expected))
+    assert chain_for(files, version) == Chain(version, base, after)
+    assert chain_for(files, version).files == (*filter(None, [base]), *after)
 
 
 @given(versions, versions, st.integers(0, NEWEST + 1))
@@ -76,9 +78,9 @@ def test_replay_makes_all_restorable_versions_and_reads_files_once(
     files = files_of(deltas, snapshots)
     steps = replay_steps(files, upto)
     assert attributes(steps, "version") == [v for v in restorable_versions(files) if v <= upto]
-    read = [file for step in steps for file in (step.base, step.delta, step.check) if file]
+    read = list(filter(None, chain(*attributes(steps, "base", "delta", "check"))))
     assert len(set(read)) == len(read)
-    assert attributes(read, "version") == sorted(file.version or 0 for file in read)
+    assert attributes(read, "version") == sorted(attributes(read, "version"))
     reached = 0
     for step in steps:
         if step.base is None:
@@ -134,7 +136,12 @@ def test_chain_without_snapshot_uses_delta_of_same_version() -> None:
 
 
 def test_snapshots_are_compared_if_provider_writes_no_deltas() -> None:
-    snapshots = {v: state_file(v, FileKind.SNAPSHOT) for v in (1, 2, 4, 5)}
+    snapshots = {
+        1: state_file(1, FileKind.SNAPSHOT),
+        2: state_file(2, FileKind.SNAPSHOT),
+        4: state_file(4, FileKind.SNAPSHOT),
+        5: state_file(5, FileKind.SNAPSHOT),
+    }
     deltas = {5: state_file(5)}
     alone = StoreFiles(deltas, snapshots, NAMES, compares=True)
     assert replay_steps(alone, 5) == [

@@ -15,6 +15,7 @@ from inspector.providers.file_reader import Checked, FileReader
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.task_files import TaskFiles
 from tests import encode
+from tests.attributes import attributes
 
 ROWS = [(b"key 0001", b"value 01"), (b"key 0002", None)]
 
@@ -46,7 +47,7 @@ class Read:
         self.reader.expect([self.file])
 
     def records(self) -> int:
-        return sum(block.count for block in self.reader.blocks(self.file))
+        return sum(attributes(self.reader.blocks(self.file), "count"))
 
 
 @pytest.mark.parametrize(

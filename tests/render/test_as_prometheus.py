@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -24,7 +25,8 @@ VALUES = dict.fromkeys(NAMES, 7200.0)
 
 
 def families(text: str) -> dict[str, Any]:
-    return {family.name: family for family in text_string_to_metric_families(text)}
+    result = list(text_string_to_metric_families(text))
+    return dict(zip(attributes(result, "name"), result, strict=True))
 
 
 def made(**options: object) -> Any:
@@ -56,8 +58,8 @@ def test_prometheus_metrics_are_gauges_in_base_units() -> None:
 
 def test_prometheus_labels_hold_no_keys() -> None:
     text = "".join(render_prometheus(made()))
-    used = {name for f in families(text).values() for s in f.samples for name in s.labels}
-    assert used == {*LABELS, "id", "severity"}
+    samples = chain.from_iterable(attributes(families(text).values(), "samples"))
+    assert set().union(*attributes(samples, "labels")) == {*LABELS, "id", "severity"}
 
 
 def test_findings_are_counted_by_rule_and_severity() -> None:

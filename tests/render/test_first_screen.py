@@ -14,13 +14,14 @@ from inspector.render.first_screen import Line, command_line, copy_command, firs
 from inspector.render.report import Report
 from inspector.render.report_data import Part
 from inspector.render.text import render_markdown, render_text
+from tests.attributes import attributes
 from tests.render.samples import PART, finding, growth, report, verdict
 
 
 def lines(verdict: Verdict | None, **options: Any) -> dict[str, str]:
     """Kind -> text."""
     result = [*first_screen(report(verdict=verdict, checkpoint="/data/my query", **options))]
-    assert len({line.kind for line in result}) == len(result)
+    assert len(set(attributes(result, "kind"))) == len(result)
     return {line.kind: line.text for line in result}
 
 

@@ -1,5 +1,6 @@
 """Tables at the width of a terminal: the most important columns, and how many are left out."""
 
+import re
 from typing import Any
 
 import pytest
@@ -84,15 +85,13 @@ def test_severity_colours_do_not_change_text() -> None:
     plain = "".join(drawn_table(table, Display(40)))
     colored = "".join(drawn_table(table, Display(40, color=True)))
     assert "\x1b[1;31merror" in colored
-    assert [line.rstrip() for line in Text.from_ansi(colored).plain.splitlines()] == (
-        plain.splitlines()
-    )
+    assert re.sub(" +$", "", Text.from_ansi(colored).plain, flags=re.M) == plain
 
 
 @pytest.mark.parametrize("width", [40, 80, None])
 def test_hostile_cells_are_escaped_at_any_width(width: int | None) -> None:
     text = "".join(drawn_table(hostile_table(), Display(width)))
-    assert all(c == "\n" or c.isprintable() for c in text)
+    assert text.replace("\n", "").isprintable()
 
 
 @pytest.mark.parametrize(

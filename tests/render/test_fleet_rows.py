@@ -37,7 +37,7 @@ AUDIT = Report(
 def test_fleet_row_of_audit_has_metrics_and_gate_message() -> None:
     row, columns = row_of(AUDIT)
     assert columns == JUDGED
-    assert set(row) == {column.name for column in JUDGED} - {"exit_code"}
+    assert set(row) == set(attributes(JUDGED, "name")) - {"exit_code"}
     assert (row["level"], row["rows"], row["row_bytes"]) == ("ok", 3, 300)
     assert (row["gates_exceeded"], row["new_or_worse"], row["message"]) == (None, None, None)
     gates = apply_gates(parse_gates({"state.rows": 1, "state.bytes": "1GiB"}), METRICS)

@@ -1,6 +1,5 @@
 """Decoded values as JSON values; every word of the module's table."""
 
-import datetime
 import json
 from decimal import Decimal
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from inspector.render.values import to_json_values
 
 AT = 1_704_067_200_123_456
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -51,7 +52,7 @@ def test_values_are_shown_only_if_the_command_allows_it(plain: Path) -> None:
     assert KEY in page.text
     assert VALUE in page.text
     assert "--redact none" in page.text
-    assert all(KEY not in link for link in links_of(page))
+    assert KEY not in str(links_of(page))
 
 
 @pytest.mark.parametrize("query", [f"key=who%3D{KEY}", f"where=who%3D{KEY}"])
@@ -125,16 +126,18 @@ def test_hostile_texts_are_harmless_on_every_page(hostile: Path) -> None:
     assert harmless > 3
 
 
+TEXTS = (SCRIPT, f'" autofocus onfocus="{SCRIPT}', "x=\x1b\u202e")
+PARAMETERS = ("key", "where", "search", "order", "batch", "limit")
+
+
 def test_hostile_search_is_harmless(hostile: Path) -> None:
     client = client_of(hostile, may_show=True)
-    for text in (SCRIPT, f'" autofocus onfocus="{SCRIPT}', "x=\x1b\u202e"):
-        for name in ("key", "where", "search", "order", "batch", "limit"):
-            for values in ("shown", ""):
-                page = client.get("/0/rows", params={name: text, "values": values})
-                assert page.status_code in (200, 403, 404)
-                assert "<script>window" not in page.text
-                assert " onfocus=" not in page.text.replace("&#34; autofocus onfocus=", "")
-                assert not CONTROLS.search(page.text.replace("\n", ""))
+    for text, name, values in product(TEXTS, PARAMETERS, ("shown", "")):
+        page = client.get("/0/rows", params={name: text, "values": values})
+        assert page.status_code in (200, 403, 404)
+        assert "<script>window" not in page.text
+        assert " onfocus=" not in page.text.replace("&#34; autofocus onfocus=", "")
+        assert not CONTROLS.search(page.text.replace("\n", ""))
 
 
 def test_error_pages_escape_the_path(client: TestClient) -> None:

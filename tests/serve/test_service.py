@@ -21,6 +21,8 @@ from inspector.serve.audit_worker import (
 from inspector.serve.auditor import AuditError, AuditStoppedError
 from inspector.serve.last_results import LastResult
 from inspector.serve.service import CheckpointSearch, Service, ServicePlan, SystemClock
+from tests.attributes import attributes
+from tests.reports import cell_values
 
 PATHS = ("/a", "/b", "/c")
 
@@ -93,7 +95,7 @@ def result(path: str, url: str = "/0", level: Level = Level.OK, at: int = 5) -> 
 
 def plan(every: float = 60, **fields: Any) -> ServicePlan:
     """A plan for three checkpoints."""
-    requests = [AuditRequest(path, f"/{index}") for index, path in enumerate(PATHS)]
+    requests = [AuditRequest("/a", "/0"), AuditRequest("/b", "/1"), AuditRequest("/c", "/2")]
     return ServicePlan(requests, every, **fields)
 
 
@@ -138,8 +140,8 @@ def test_a_checkpoint_that_hangs_stops_no_other_one() -> None:
 
     auditor.special["/b"] = hang
     running.run()
-    entries = [item.entry for item in running.results if item is not None]
-    assert [entry.level for entry in entries] == [Level.OK, Level.UNREADABLE, Level.OK]
+    entries = attributes(running.results, "entry")
+    assert attributes(entries, "level") == [Level.OK, Level.UNREADABLE, Level.OK]
     assert entries[1].cause == "The audit took longer than 7 seconds: see --audit-seconds."
     assert 'spark_state_level{checkpoint="/b",query_id=""} 4.0' in running.metrics()
 
@@ -151,7 +153,9 @@ def test_new_checkpoints_are_audited_from_the_next_round_on() -> None:
     auditor.searches = [AuditError("It hangs."), Answer(paths=[*PATHS, "/d"])]
     running.run()
     assert auditor.audited == [*PATHS, *PATHS, *PATHS, "/d"]
-    assert [item.entry.url for item in running.results if item is not None][-1] == "/3"
+    *_, newest = running.results
+    assert newest is not None
+    assert newest.entry.url == "/3"
     assert messages == ["New checkpoints cannot be searched: It hangs."]
     assert running.about().startswith("4 checkpoints")
 
@@ -175,9 +179,10 @@ def test_history_has_the_rows_of_each_round_and_of_failures() -> None:
     auditor.special["/b"] = hang
     running.run()
     written = [item.rows for item in auditor.requests if isinstance(item, HistoryRequest)]
-    assert [[row["checkpoint"] for row in rows] for rows in written] == [[*PATHS], [*PATHS]]
-    assert written[0][1]["error"] == "It hangs."
-    assert written[0][1]["level"] == "failed"
+    first, second = written
+    assert cell_values(first, "checkpoint") == cell_values(second, "checkpoint") == [*PATHS]
+    assert first[1]["error"] == "It hangs."
+    assert first[1]["level"] == "failed"
 
 
 def test_errors_of_cache_and_history_are_messages() -> None:

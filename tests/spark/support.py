@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,8 +28,10 @@ from inspector.engines.engine import Job, Work
 from inspector.engines.local import LocalEngine
 from inspector.model import ProblemMode
 from inspector.schemas import TASKS, batch_of, record_batch
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
-from tests.cli.support import checkpoint_of, flip
+from tests.checkpoint_files import remove_paths
+from tests.cli.support import copy_of, flip
 
 TYPED = ("rows", "changes")
 """Tables of one store."""
@@ -69,16 +70,14 @@ CHOSEN = {
 
 def damaged(folder: Path) -> list[Path]:
     """Copies of three fixtures, each spoilt in its own way."""
-    cut, gap, base = (
-        Path(shutil.copytree(checkpoint_of(case), folder / case))
-        for case in ("agg_append", "join_left_outer", "fmgws_snapshots_cleaned")
-    )
+    cut = copy_of("agg_append", folder / "cut")
+    gap = copy_of("join_left_outer", folder / "gap")
+    base = copy_of("fmgws_snapshots_cleaned", folder / "base")
     delta = cut / "state/0/1/5.delta"
     delta.write_bytes(delta.read_bytes()[:-7])
     flip(cut / "state/0/0/7.delta", 30)
     (gap / "state/0/1/right-keyToNumValues/3.delta").unlink()
-    for snapshot in base.glob("state/0/1/*.snapshot"):
-        snapshot.unlink()
+    remove_paths(base, "state/0/1/*.snapshot")
     return [cut, gap, base]
 
 
@@ -147,7 +146,7 @@ class Together:
     """
 
     def __init__(self, tables: Sequence[TablePlan]) -> None:
-        self._functions = [table.function for table in tables]
+        self._functions = attributes(tables, "function")
         structs = [pa.struct(list(table.schema)) for table in tables]
         self.schema = pa.schema([(f"t{i}", struct) for i, struct in enumerate(structs)])
         self.work = tuple(

@@ -12,6 +12,7 @@ import pytest
 
 from inspector.analyses.copy import _Copy
 from inspector.checkpoint.destination import Destination
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, run
 from tests.spark_support import WITH_SPARK
 
@@ -36,7 +37,7 @@ def test_executors_write_what_this_process_writes(case: str, tmp_path: Path) -> 
         arguments = ("copy", checkpoint_of(case), dest, "--evict", "leftovers", "-o", "json")
         outcomes.append(run(*arguments, "--engine", engine))
         states.append(state_of(dest))
-    assert [outcome.code for outcome in outcomes] == [0, 0]
+    assert attributes(outcomes, "code") == [0, 0]
     assert states[0] == states[1]
     assert outcomes[0].rows == outcomes[1].rows
     assert outcomes[0].json["summary"]["evicted_rows"] > 0
@@ -61,14 +62,14 @@ def test_executors_move_rows_as_this_process_does(case: str, words: str, tmp_pat
         given = (*words.split(), "-o", "json", "--engine", engine)
         outcomes.append(run("copy", checkpoint_of(case), dest, *given))
         states.append(state_of(dest))
-    assert [outcome.code for outcome in outcomes] == [0, 0], outcomes[1].err
+    assert attributes(outcomes, "code") == [0, 0], outcomes[1].err
     assert states[0] == states[1]
     assert outcomes[0].rows == outcomes[1].rows
     names = ("partitions", "provider", "state_format", "evicted_rows", "rows")
     summaries = [outcome.json["summary"] for outcome in outcomes]
     values = [{name: summary.get(name) for name in names} for summary in summaries]
     assert values[0] == values[1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "spark"]
+    assert sorted(attributes(tmp_path.iterdir(), "name")) == ["local", "spark"]
 
 
 def test_writer_that_fails_leaves_no_copy(tmp_path: Path) -> None:

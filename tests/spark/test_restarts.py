@@ -19,13 +19,15 @@ from restarts.changes import CHANGES
 import inspector.spark
 from inspector import api
 from inspector.findings.restart_rules import RELEASES
+from tests.attributes import objects_where
 from tests.profiles import sampled
+from tests.reports import cell_values, rows_where
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
 
 pytestmark = WITH_SPARK
 DAY_MS = 24 * 3_600_000
-EVERY, EVERY_PLAIN = 24, 48
+EVERY, EVERY_PLAIN = 36, 72
 """Of so many changes a full run, and a plain one, restarts one: all take half an hour, which
 ``scripts/lab/judge_restarts.py`` has."""
 
@@ -42,7 +44,7 @@ NAMES = list(record())
 )
 @pytest.mark.parametrize("name", sampled(NAMES[::EVERY], EVERY_PLAIN // EVERY))
 def test_spark_behaves_as_recorded(spark: Any, name: str, tmp_path: Path) -> None:
-    change = next(item for item in CHANGES if item.name == name)
+    (change,) = objects_where(CHANGES, name=name)
     result = record()[name]["on"]
     done = judge_restarts.run(spark, tmp_path, [change])
     for provider, expected in result.items():
@@ -66,7 +68,7 @@ def test_a_rehearsal_makes_a_checkpoint_to_compare(spark: Any, tmp_path: Path) -
     assert api.preflight(old, same, before=old).summary["verdict"] == "ok"
     report = api.preflight(old, new)
     assert report.summary["verdict"] == "silent"
-    assert {row["rule"] for row in report.primary.rows} >= {"SS419", "SS442"}
+    assert set(cell_values(report.primary.rows, "rule")) >= {"SS419", "SS442"}
 
 
 def test_a_rehearsal_of_the_old_query_shows_a_filter(spark: Any, tmp_path: Path) -> None:
@@ -76,13 +78,9 @@ def test_a_rehearsal_of_the_old_query_shows_a_filter(spark: Any, tmp_path: Path)
     new = inspector.spark.rehearse(fewer, rows, tmp_path / "new")
     report = api.preflight(old, new, before=old)
     assert report.summary["verdict"] == "silent"
-    assert "SS497" in {row["rule"] for row in report.primary.rows}
+    assert "SS497" in cell_values(report.primary.rows, "rule")
     siblings = inspector.spark.rehearse(fewer, rows.limit(1), tmp_path / "others")
-    (line,) = [
-        row
-        for row in api.preflight(old, siblings, before=old).primary.rows
-        if row["rule"] == "SS498"
-    ]
+    (line,) = rows_where(api.preflight(old, siblings, before=old).primary.rows, rule="SS498")
     assert "other rows" in str(line["spark"])
 
 
@@ -101,7 +99,7 @@ def test_rehearsed_inputs_that_change_places_are_seen(spark: Any, tmp_path: Path
     assert api.preflight(old, old, before=old).summary["verdict"] == "ok"
     assert api.preflight(old, swapped).summary["verdict"] == "unknown"
     rows = api.preflight(old, swapped, before=old).primary.rows
-    assert "SS428" in {row["rule"] for row in rows}
+    assert "SS428" in cell_values(rows, "rule")
 
 
 def start_join(
@@ -128,7 +126,7 @@ def test_time_ranges_of_rehearsed_joins_are_compared_exactly(spark: Any, tmp_pat
     assert api.preflight(old, same, before=old).summary["verdict"] == "ok"
     report = api.preflight(old, second, before=old)
     assert report.summary["verdict"] == "silent"
-    assert "SS497" in {row["rule"] for row in report.primary.rows}
+    assert "SS497" in cell_values(report.primary.rows, "rule")
     assert not api.audit(old).problems
 
 
@@ -186,7 +184,7 @@ def test_a_rehearsal_of_several_inputs_shows_existing_state_and_timers(
     item = [rehearsed(f"one {factor}", inputs[:1], factor=factor) for factor in (1, 10)]
     report = api.preflight(item[0], item[1], before=item[0])
     assert report.summary["verdict"] == "unknown"
-    assert {"SS457", "SS458"} <= {row["rule"] for row in report.primary.rows}
+    assert {"SS457", "SS458"} <= set(cell_values(report.primary.rows, "rule"))
 
 
 def test_a_rehearsal_of_timers_by_processing_time_ends(spark: Any, tmp_path: Path) -> None:
@@ -194,7 +192,7 @@ def test_a_rehearsal_of_timers_by_processing_time_ends(spark: Any, tmp_path: Pat
     old = inspector.spark.rehearse(endless, inputs_of(spark, 0, 1), tmp_path / "old")
     report = api.preflight(old, old, before=old)
     assert report.summary["verdict"] == "unknown"
-    assert "SS458" in {row["rule"] for row in report.primary.rows}
+    assert "SS458" in cell_values(report.primary.rows, "rule")
 
 
 def test_sources_need_equal_number_of_inputs(spark: Any, tmp_path: Path) -> None:

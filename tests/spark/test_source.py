@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from inspector.analyses.shared.options import Options
 from inspector.engines.arrow_encoding import encode_schema
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode, TimeoutKind
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, copy_of
 from tests.spark.support import (
@@ -95,8 +95,8 @@ def test_the_heaviest_partitions_come_first() -> None:
     reader = reader_of(checkpoint_of("fmgws_event_ignore"), table="changes")
     table = plan_table(str(checkpoint_of("fmgws_event_ignore")), "changes", None, STRICT)
     heaviest = sorted(table.work, key=lambda entry: -entry.weight)
-    assert [part.spec for part in reader.partitions()] == [element.spec for element in heaviest]
-    assert len({item.weight for item in heaviest}) > 1
+    assert attributes(reader.partitions(), "spec") == attributes(heaviest, "spec")
+    assert len(set(attributes(heaviest, "weight"))) > 1
 
 
 def test_partitions_do_not_show_what_they_hold() -> None:
@@ -140,7 +140,7 @@ def test_options(options: dict[str, str], questions: Options, typed: dict[str, A
         str(AGG), name, questions, TableOptions(**{"mode": ProblemMode.FAILFAST} | typed)
     )
     reader = reader_of(AGG, **options)
-    assert sorted(part.spec for part in reader.partitions()) == sorted(w.spec for w in table.work)
+    assert sorted(attributes(reader.partitions(), "spec")) == sorted(attributes(table.work, "spec"))
     assert read(reader, table.schema) == here(table)
 
 
@@ -160,17 +160,15 @@ def test_the_side_of_a_join(side: str, case: str, rows: str) -> None:
 
 def test_the_clock_of_timers() -> None:
     path = checkpoint_of("fmgws_timer_only")
-    result = {
-        kind: plan_table(str(path), "leftovers", Options(timeout_kind=kind), STRICT)
-        for kind in TimeoutKind
-    }
-    for kind, table in result.items():
+
+    def specs_by(kind: TimeoutKind) -> list[str]:
+        table = plan_table(str(path), "leftovers", Options(timeout_kind=kind), STRICT)
+        result = sorted(attributes(table.work, "spec"))
         reader = reader_of(path, table="leftovers", timeoutKind=kind.value)
-        assert sorted(part.spec for part in reader.partitions()) == sorted(
-            item.spec for item in table.work
-        )
-    first, second = result.values()
-    assert first.work != second.work
+        assert sorted(attributes(reader.partitions(), "spec")) == result
+        return result
+
+    assert specs_by(TimeoutKind.EVENT_TIME) != specs_by(TimeoutKind.PROCESSING_TIME)
 
 
 @pytest.mark.parametrize(
@@ -256,9 +254,14 @@ def test_filters_keep_listing_problems(tmp_path: Path, table: str) -> None:
     reader = reader_of(path, table=table, mode="permissive", pushdown="true")
     all_of_it = read(reader, schema_for(path, table))
     reader.pushFilters([EqualTo(("partition_id",), 1)])
-    result = [row for row in all_of_it if "'partition_id': 1," in row]
-    assert any("missing-delta" in row for row in result)
-    assert [r for r in read(reader, schema_for(path, table)) if "'partition_id': 1," in r] == result
+    result = of_partition_1(all_of_it)
+    assert "missing-delta" in "\n".join(result)
+    assert of_partition_1(read(reader, schema_for(path, table))) == result
+
+
+def of_partition_1(rows: list[str]) -> list[str]:
+    """Return the rows, which are texts, of partition 1."""
+    return [row for row in rows if "'partition_id': 1," in row]
 
 
 def schema_for(path: Path, table: str) -> pa.Schema:
@@ -299,7 +302,7 @@ def test_rows_and_changes_of_every_operator(registered: Any, case: str, table: s
     assert as_arrow(frame, here_of.schema) == expected != []
 
 
-@pytest.mark.parametrize("table", [table for table in analyses.data_tables() if table not in TYPED])
+@pytest.mark.parametrize("table", sorted({*analyses.data_tables()} - {*TYPED}))
 def test_other_tables_of_data_source(registered: Any, table: str, tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
@@ -314,20 +317,7 @@ def test_rows_are_the_default_and_sql_may_ask_for_them(registered: Any) -> None:
     frame = registered.read.format("inspector").load(str(AGG))
     frame.createOrReplaceTempView("state_rows")
     query = "SELECT partition_id, count(*), sum(value.count) FROM state_rows GROUP BY 1 ORDER BY 1"
-    result = [tuple(row) for row in registered.sql(query).collect()]
-    rows = [row for batch in batches_of(AGG) for row in batch.to_pylist()]
-    expected = [
-        (p, len(mine), sum(row["value"]["count"] for row in mine))
-        for p in (0, 1)
-        if (mine := [row for row in rows if row["partition_id"] == p])
-    ]
-    assert result == expected != []
-
-
-def batches_of(path: Path) -> Sequence[pa.RecordBatch]:
-    table = plan_table(str(path), "rows", None, STRICT)
-    tasks = pa.table({"task_id": range(len(table.work)), "spec": [w.spec for w in table.work]})
-    return list(table.function(tasks.to_batches()))
+    assert list(map(tuple, registered.sql(query).collect())) == [(0, 56, 63), (1, 44, 47)]
 
 
 def test_an_empty_table(registered: Any) -> None:
@@ -403,14 +393,12 @@ def test_changes_are_those_of_spark_s_change_feed_and_more(
     same = ours.selectExpr("batch_id", kind, "partition_id", "key", "value")
     assert sorted(map(repr, same.collect())) == spark_s != []
     # What Spark's feed does not tell: the value that was there, and whether it is the same.
-    events = {event: ours.where(f"event = '{event}'") for event in ("update", "same_value")}
-    for event, sign in (("update", "!="), ("same_value", "=")):
-        result = events[event].where(f"old_value IS NOT NULL AND old_value_row {sign} value_row")
-        assert (
-            result.where(f"same_value = {event == 'same_value'}").count() == events[event].count()
-        )
-    assert events["update"].count() > 0
-    assert (events["same_value"].count() > 0) is (case == "session_window")
+    updates, same_values = ours.where("event = 'update'"), ours.where("event = 'same_value'")
+    changed = updates.where("old_value IS NOT NULL AND old_value_row != value_row")
+    assert changed.where("NOT same_value").count() == updates.count() > 0
+    unchanged = same_values.where("old_value IS NOT NULL AND old_value_row = value_row")
+    assert unchanged.where("same_value").count() == same_values.count()
+    assert (same_values.count() > 0) is (case == "session_window")
 
 
 def test_problems_of_the_listing_are_refused(tmp_path: Path) -> None:

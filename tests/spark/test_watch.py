@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from inspector import api
+from tests.reports import cell_values
 from tests.spark_support import PATIENCE, WITH_SPARK
 
 pytestmark = WITH_SPARK
@@ -65,18 +66,15 @@ def test_watch_sees_each_batch_once(query: Any, tmp_path: Path) -> None:
         query.stop()
         seen = watching.result(PATIENCE)
     assert query.exception() is None
-    assert [row["batch_id"] for row in seen] == list(range(LAST + 1))
-    result = {p["batchId"]: p["stateOperators"][0] for p in query.recentProgress if of_batch(p)}
-    compared = [row["batch_id"] for row in seen if row["batch_id"] in result]
-    # Of the last one there may be no progress: the query was stopped.
-    assert compared[:LAST] == list(range(LAST))
-    assert {row["batch_id"]: row["rows"] for row in seen if row["batch_id"] in result} == {
-        batch: operator["numRowsTotal"] for batch, operator in result.items() if batch <= LAST
-    }
-    assert any(row["removals"] for row in seen)
-    for row in seen[:LAST]:
-        assert row["puts"] == result[row["batch_id"]]["numRowsUpdated"]
-        assert row["removals"] == result[row["batch_id"]]["numRowsRemoved"]
+    assert cell_values(seen, "batch_id") == list(range(LAST + 1))
+    progress = [item for item in query.recentProgress if of_batch(item)][: LAST + 1]
+    assert cell_values(progress, "batchId") == list(range(len(progress)))
+    # The query was stopped: there may be no progress of the last batch.
+    assert len(progress) >= LAST
+    operators = [item["stateOperators"][0] for item in progress]
+    counted = cell_values(operators, "numRowsTotal", "numRowsUpdated", "numRowsRemoved")
+    assert cell_values(seen, "rows", "puts", "removals")[: len(progress)] == counted
+    assert any(cell_values(seen, "removals"))
 
 
 def of_batch(progress: Any) -> bool:

@@ -18,7 +18,9 @@ from inspector.engines.arrow_encoding import encode, encode_type
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import EngineError
 from inspector.render.as_arrow import arrow_table
+from tests.checkpoint_files import contents_below
 from tests.cli.support import Outcome, checkpoint_of, copy_of, run
+from tests.reports import cell_values
 from tests.spark.support import as_arrow, told
 from tests.spark_support import WITH_SPARK
 
@@ -97,15 +99,16 @@ def test_export_reports_and_omits_unreadable_partitions(tmp_path: Path) -> None:
     assert parquet(tmp_path / "out", schema) == rows
 
 
+def local_rows() -> list[dict[str, Any]]:
+    """Return the exported rows of the only store of the fixture, by the engine in this process."""
+    (table,) = api.export("rows", str(LEAK))
+    return list(pa.Table.from_batches(table.batches, table.schema).to_pylist())
+
+
 def test_json_lines(tmp_path: Path) -> None:
     assert on_spark("export", "rows", LEAK, "-O", tmp_path / "o", "--format", "ndjson").code == 0
-    lines = [line for f in (tmp_path / "o").glob("*.json") for line in f.read_text().splitlines()]
-    local = [
-        row
-        for table in api.export("rows", str(LEAK))
-        for b in table.batches
-        for row in b.to_pylist()
-    ]
+    lines = b"".join(contents_below(tmp_path / "o", "*.json").values()).splitlines()
+    local = local_rows()
     for row in local:
         if row["expires_at"] is not None:
             row["expires_at"] = row["expires_at"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -117,16 +120,10 @@ def test_csv_has_nested_values_as_json(tmp_path: Path) -> None:
     rows = []
     for file in (tmp_path / "o").glob("*.csv"):
         rows += list(csv.DictReader(file.read_text().splitlines()))
-    local = [
-        row
-        for table in api.export("rows", str(LEAK))
-        for b in table.batches
-        for row in b.to_pylist()
-    ]
-    assert sorted(json.loads(r["key"])["value"] for r in rows) == sorted(
-        r["key"]["value"] for r in local
-    )
-    assert {r["partition_id"] for r in rows} == {"0", "1"}
+    keys = map(json.loads, cell_values(rows, "key"))
+    local_keys = cell_values(local_rows(), "key")
+    assert sorted(cell_values(keys, "value")) == sorted(cell_values(local_keys, "value"))
+    assert set(cell_values(rows, "partition_id")) == {"0", "1"}
 
 
 def test_spark_writes_no_arrow(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from inspector.state.replay import StateMap
 sizes = st.sampled_from([0, 8, 16, 64, (1 << 14) - 8, 1 << 14, (1 << 14) + 8])
 KEYS = [b"", b"k" * 8, b"l" * 8, b"m" * ((1 << 14) - 8), b"n" * (1 << 14)]
 
-Record = tuple[int, int | None]
-"""Index of a key in :data:`KEYS`, and size of its value. None removes the key."""
+Record = tuple[int, int]
+"""Index of a key in :data:`KEYS`, and size of its value. REMOVED removes the key."""
 
 VALUES = b"v" * (1 << 15)
 
@@ -24,14 +24,13 @@ VALUES = b"v" * (1 << 15)
 def block(records: list[Record]) -> RecordBlock:
     buffer = b"".join(KEYS) + VALUES
     starts = np.cumsum([0, *map(len, KEYS)])
-    choice = np.array([key for key, _ in records], np.int64)
+    choice, values = np.array(records, np.int64).reshape(-1, 2).T.copy()
     lengths = np.array(list(map(len, KEYS)), np.int64)
-    values = np.array([REMOVED if size is None else size for _, size in records], np.int64)
     offsets = np.full(len(records), starts[-1])
     return RecordBlock(buffer, 0, 0, starts[choice], lengths[choice], offsets, values)
 
 
-record = st.tuples(st.integers(0, len(KEYS) - 1), st.none() | sizes)
+record = st.tuples(st.integers(0, len(KEYS) - 1), st.just(REMOVED) | sizes)
 
 
 class Counted:
@@ -44,9 +43,9 @@ class Counted:
         self.before = dict(self.live)
         self.touched, self.written, self.reborn = set[int](), set[int](), set[int]()
 
-    def take(self, key: int, size: int | None) -> None:
+    def take(self, key: int, size: int) -> None:
         self.touched.add(key)
-        if size is None:
+        if size == REMOVED:
             self.live.pop(key, None)
             self.written.discard(key)
             self.reborn.discard(key)
@@ -102,10 +101,11 @@ def sizes_by_part(rows: list[tuple[int, int]]) -> dict[str, Counter[int]]:
 
 def more_by_size(old: Counter[int], new: Counter[int]) -> dict[int, int]:
     """Return how many more rows there are of each size, without sizes of no change."""
-    result = new.copy()
-    result.subtract(old)
-    return {size: count for size, count in result.items() if count}
+    result = new - old
+    result.subtract(old - new)
+    return dict(result)
 
 
 def _bytes(rows: list[tuple[int, int]]) -> tuple[int, int]:
-    return sum(key for key, _ in rows), sum(value for _, value in rows)
+    keys, values = np.array(rows, np.int64).reshape(-1, 2).sum(axis=0).tolist()
+    return keys, values

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.state.events import WORDS, Event, Presence
+from tests.attributes import attributes
 from tests.cases import block, blocks
 from tests.encode import Record
 
-records = st.lists(
-    st.tuples(st.sampled_from([b"", b"k1", b"k2"]), st.none() | st.sampled_from([b"v" * 8, b""])),
-    max_size=12,
-)
+keys, values = st.sampled_from([b"", b"k1", b"k2"]), st.sampled_from([b"v" * 8, b""])
+records = st.lists(st.tuples(keys, st.none() | values), max_size=12)
 
 
 V = b"v" * 8
@@ -60,33 +60,51 @@ def test_events_depend_on_previous_value_of_key(
     presence, state = Presence(known=absent is None), dict[bytes, "bytes | None"]()
     for entries in filter(None, deltas):
         old = previous_values(entries, state, absent)
-        result = [presence.apply(item) for item in blocks(entries, cuts)]
-        new = [value for _, value in entries]
-        assert joined(result, "events") == [EVENTS[pair] for pair in zip(old, new, strict=True)]
-        assert joined(result, "old_sizes") == [SIZES[value] for value in old]
+        result = apply_blocks(presence, entries, cuts)
+        assert joined(result, "events") == [
+            EVENTS[before, value] for before, (_, value) in zip(old, entries, strict=True)
+        ]
+        assert joined(result, "old_sizes") == sizes_of(old)
+
+
+def apply_blocks(presence: Presence, entries: list[Record], cuts: list[int]) -> list[Any]:
+    """Apply the blocks of some records, and return the events of each block."""
+    return [presence.apply(item) for item in blocks(entries, cuts)]
+
+
+def sizes_of(values: list[bytes | None]) -> list[int]:
+    return [SIZES[value] for value in values]
 
 
 def joined(result: Sequence[object], name: str) -> list[object]:
     """Return one attribute of the events of several blocks."""
-    return list(chain(*(getattr(item, name) for item in result)))
+    return list(chain(*attributes(result, name)))
 
 
 @pytest.mark.parametrize("known", [False, True])
-@given(first=records.filter(bool), base=records, others=records.filter(bool), cuts=cuts_of_blocks)
+@given(
+    first=records.filter(bool),
+    base=st.dictionaries(keys, values),
+    others=records.filter(bool),
+    cuts=cuts_of_blocks,
+)
 def test_old_values_match_a_dict(
-    known: bool, first: list[Record], base: list[Record], others: list[Record], cuts: list[int]
+    known: bool,
+    first: list[Record],
+    base: dict[bytes, bytes],
+    others: list[Record],
+    cuts: list[int],
 ) -> None:
-    presence, state = Presence(known=False, values=True), dict[bytes, "bytes | None"]()
-    result = [presence.apply(item) for item in blocks(first, cuts)]
-    assert joined(result, "old_values") == previous_values(first, state, None)
+    presence = Presence(known=False, values=True)
+    result = apply_blocks(presence, first, cuts)
+    assert joined(result, "old_values") == previous_values(first, {}, None)
     presence.forget(known=known)
-    state = {key: value for key, value in base if value is not None}
-    for item in blocks(list(state.items()), cuts):
+    for item in blocks(list(base.items()), cuts):
         presence.load(item)
-    result = [presence.apply(item) for item in blocks(others, cuts)]
-    old = previous_values(others, state, None)
+    result = apply_blocks(presence, others, cuts)
+    old = previous_values(others, dict(base), None)
     assert joined(result, "old_values") == old
-    assert joined(result, "old_sizes") == [SIZES[value] for value in old]
+    assert joined(result, "old_sizes") == sizes_of(old)
 
 
 def test_values_are_kept_only_on_request() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from itertools import chain
+from itertools import chain, cycle, islice
 
 import numpy as np
 import pytest
@@ -11,9 +11,12 @@ import pytest
 from inspector.model import KeyRange
 from inspector.state.key_range import RangeFilter, common_part
 from inspector.state.replay import StateMap, Tracking
+from tests.attributes import attributes
 from tests.cases import block
 
-ENTRIES = [(b"key %d" % (i % 40), None if i % 9 == 8 else b"%08d" % i) for i in range(100)]
+KEYS = [b"key %d" % number for number in range(40)]
+VALUES = (*[b"v" * 8] * 8, None)
+ENTRIES = list(islice(zip(cycle(KEYS), cycle(VALUES), strict=False), 100))
 
 
 def filters(count: int) -> list[RangeFilter]:
@@ -24,11 +27,11 @@ def filters(count: int) -> list[RangeFilter]:
 def test_ranges_of_a_block_partition_its_records(count: int) -> None:
     complete = block(ENTRIES, first_record=50)
     parts = [item.of(complete) for item in filters(count)]
-    ordinals = np.concatenate([part.ordinals for part in parts])
+    ordinals = np.concatenate(attributes(parts, "ordinals"))
     assert sorted(ordinals.tolist()) == list(range(50, 150))
-    offsets = np.concatenate([part.key_offset for part in parts])
+    offsets = np.concatenate(attributes(parts, "key_offset"))
     assert (offsets == complete.key_offset[ordinals - 50]).all()
-    lengths = np.concatenate([part.value_length for part in parts])
+    lengths = np.concatenate(attributes(parts, "value_length"))
     assert (lengths == complete.value_length[ordinals - 50]).all()
 
 
@@ -55,8 +58,8 @@ def state_of(key_range: RangeFilter) -> StateMap:
 @pytest.mark.parametrize("count", [2, 7])
 def test_maps_of_key_ranges_partition_the_map(count: int) -> None:
     (complete,), parts = map(state_of, filters(1)), list(map(state_of, filters(count)))
-    assert complete.rows == sum(part.rows for part in parts)
-    assert complete.value_bytes == sum(part.value_bytes for part in parts)
+    assert complete.rows == sum(attributes(parts, "rows"))
+    assert complete.value_bytes == sum(attributes(parts, "value_bytes"))
     assert sorted(chain(*map(keys_of, parts))) == keys_of(complete)
 
 
@@ -67,14 +70,13 @@ def keys_of(state: StateMap) -> list[tuple[int, int, bytes]]:
     return list(zip(*columns, strict=True))
 
 
-def test_join_row_and_counter_are_in_the_same_range() -> None:
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 4])
+def test_join_row_and_counter_are_in_the_same_range(number: int) -> None:
     """The index follows the key's fields, so variable parts are 8 bytes further."""
-    names = [b"user %03d" % i for i in range(50)]
-    keys = [struct.pack("<3Q", 0, i, 24 << 32 | 8) + name for i, name in enumerate(names)]
-    rows = [struct.pack("<4Q", 0, i, 32 << 32 | 8, i) + name for i, name in enumerate(names)]
+    keys = [struct.pack("<3Q", 0, i, 24 << 32 | 8) + b"user %03d" % i for i in range(50)]
+    rows = [struct.pack("<4Q", 0, i, 32 << 32 | 8, i) + b"user %03d" % i for i in range(50)]
     counters_of, rows_of = common_part([True, False], 2), common_part([True, False], 3)
-    for number in range(5):
-        key_range = KeyRange(number, 5, 9)
-        first = RangeFilter(key_range, counters_of).of(block([(key, b"") for key in keys]))
-        second = RangeFilter(key_range, rows_of).of(block([(row, b"") for row in rows]))
-        assert first.ordinals.tolist() == second.ordinals.tolist()
+    key_range = KeyRange(number, 5, 9)
+    first = RangeFilter(key_range, counters_of).of(block(list(dict.fromkeys(keys, b"").items())))
+    second = RangeFilter(key_range, rows_of).of(block(list(dict.fromkeys(rows, b"").items())))
+    assert first.ordinals.tolist() == second.ordinals.tolist()

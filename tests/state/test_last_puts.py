@@ -14,6 +14,7 @@ from inspector.state.live_records import LastPuts, Positions
 from tests import cases
 from tests.cases import KERNELS, kernel_of
 from tests.encode import Record
+from tests.state.support import last_puts
 
 KEYS = (b"", b"a" * 8, b"b" * 8, b"c" * 16)
 records = st.lists(st.tuples(st.sampled_from(KEYS), st.binary(max_size=2) | st.none()), max_size=12)
@@ -47,8 +48,7 @@ def test_live_rows_are_the_last_puts_not_removed(
 ) -> None:
     with kernel_of(name):
         positions = learnt(files, cut)
-    last = {key: (n, at) for n, file in enumerate(files) for at, (key, _) in enumerate(file)}
-    live = {place for place in last.values() if files[place[0]][place[1]][1] is not None}
+    live = set(last_puts(files).values())
     for number, entries in enumerate(files):
         parts = [live_in(positions, number, b) for b in cases.blocks(entries, other_cut)]
         expected = [(number, record) in live for record in range(len(entries))]
@@ -65,8 +65,8 @@ def test_file_after_the_chain_has_no_live_row() -> None:
 
 def test_last_puts_grow_beyond_planned_keys() -> None:
     keys = [number.to_bytes(8, "little") for number in range(3000)]
-    puts: list[Record] = [(key, b"") for key in keys]
-    removals: list[Record] = [(key, None) for key in keys[:1000]]
+    puts: list[Record] = [*dict.fromkeys(keys, b"").items()]
+    removals: list[Record] = [*dict.fromkeys(keys[:1000]).items()]
     positions = learnt([puts, removals], [900, 1800, 2700])
     assert len(positions.sorted) == 2000
     assert live_in(positions, 0, cases.block(puts)) == [False] * 1000 + [True] * 2000

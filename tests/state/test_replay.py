@@ -16,8 +16,10 @@ from inspector.kernel.record_layout import RecordCounts
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
 from tests.encode import Record
+from tests.facts.histories import puts
 
 KEYS = (b"", b"a" * 8, b"b" * 8, b"c" * 16, b"d" * 24)
 VALUES = (b"", b"v" * 8, b"w" * 8, b"v" * 16, b"v" * 32)
@@ -80,8 +82,8 @@ def test_state_map_tables_grow_with_many_keys(name: str) -> None:
     keys = [b"%08d" % number for number in range(KEY_COUNT)]
     first, second = cases.group_state(1, 7), cases.group_state(2, 9)
     history = [
-        Step([(key, first) for key in keys], cuts=range(0, KEY_COUNT, 500)),
-        Step([(key, second) for key in keys[::2]]),
+        Step([*dict.fromkeys(keys, first).items()], cuts=range(0, KEY_COUNT, 500)),
+        Step([*dict.fromkeys(keys[::2], second).items()]),
     ]
     with kernel_of(name):
         state, _, (_, newest) = replay(history, TIMERS)
@@ -164,21 +166,22 @@ def test_put_and_insert_step_of_each_row(history: list[Step]) -> None:
     state, _, _ = replay(history)
     put: dict[bytes, int] = {}
     born: dict[bytes, int] = {}
-    puts: Counter[bytes] = Counter()
+    put_counts: Counter[bytes] = Counter()
     for number, step in enumerate(history):
         if step.rebase:
-            put, born, puts = {}, {}, Counter()
+            put, born, put_counts = {}, {}, Counter()
         written = BEFORE_WINDOW if step.rebase else number
         for key, value in step.records:
             if value is None:
                 put.pop(key, None)
+                born.pop(key, None)
             else:
-                born[key] = born[key] if key in put else written
+                born.setdefault(key, written)
                 put[key] = written
-                puts[key] += not step.rebase
+                put_counts[key] += not step.rebase
     columns = live_columns(state)
     assert {key: row[3:] for key, row in columns.items()} == {
-        key: (step, born[key], puts[key]) for key, step in put.items()
+        key: (step, born[key], put_counts[key]) for key, step in put.items()
     }
 
 
@@ -225,7 +228,7 @@ def test_empty_version_shares_all_rows_with_the_previous_version() -> None:
 def test_replay_from_base_has_unknown_change() -> None:
     history = [*steps([(A, V)], [(B, V)]), Step([(C, V)], rebase=True), *steps([(C, W)])]
     state, changes, facts = replay(history)
-    assert [change.rebased for change in changes] == [False, False, True, False]
+    assert attributes(changes, "rebased") == [False, False, True, False]
     assert cases.live_keys(state) == {C}
     assert (facts[2].puts, facts[2].new_rows, facts[2].rebased) == (0, 0, 1)
     assert (facts[3].changed_rows, facts[3].shared_keys) == (1, 1)
@@ -300,7 +303,7 @@ def test_timer_set_twice_in_a_version_replaces_the_first() -> None:
 
 
 def test_first_key_descent_is_found_within_a_block() -> None:
-    ascending = [cases.put(key, -1) for key in USERS]
+    ascending = puts(-1, *USERS)
     descends = [*ascending[:3], ascending[0], ascending[1], ascending[0]]
     history = [
         Step(ascending),
@@ -310,7 +313,7 @@ def test_first_key_descent_is_found_within_a_block() -> None:
     ]
     _, changes, _ = replay(history, TIMERS)
     # Keys of different blocks are not compared.
-    assert [change.first_descent for change in changes] == [None, 3, 5, 3]
+    assert attributes(changes, "first_descent") == [None, 3, 5, 3]
 
 
 def test_null_and_unreadable_timers_are_no_clock() -> None:

@@ -12,6 +12,7 @@ from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.live_records import Compared, Differences, TwoVersions
 from tests.cases import blocks
 from tests.encode import Record
+from tests.state.support import last_puts
 
 records = st.lists(
     st.tuples(
@@ -35,16 +36,6 @@ def learn(
             keys.learn(side, number, block, ordinals)
 
 
-def state(contents: Sequence[Sequence[Record]]) -> dict[bytes, tuple[bytes, tuple[int, int]]]:
-    """Return the value of each live key and the position of its last put."""
-    last = {
-        key: (value, (number, i))
-        for number, entries in enumerate(contents)
-        for i, (key, value) in enumerate(entries)
-    }
-    return {key: (value, place) for key, (value, place) in last.items() if value is not None}
-
-
 @given(files, files, st.booleans(), st.integers(1, 3))
 def test_differences_of_two_versions_match_dicts(
     old: list[list[Record]], more: list[list[Record]], shared: bool, passes: int
@@ -60,10 +51,11 @@ def test_differences_of_two_versions_match_dicts(
             learn(keys, Compared.NEW, more, key_range=key_range)
         parts.append(keys.differences())
     new = [*old, *more] if shared else more
-    was, now = state(old), state(new)
+    was, now = last_puts(old), last_puts(new)
     differ = Differences.join(parts)
-    changed = {key for key in was.keys() & now.keys() if was[key][0] != now[key][0]}
-    added, removed = now.keys() - was.keys(), was.keys() - now.keys()
+    old_values, new_values = dict(was.keys()), dict(now.keys())
+    added, removed = new_values.keys() - old_values, old_values.keys() - new_values
+    changed = dict(now.keys() - was).keys() - added
     assert rows_of(differ, Compared.NEW, "added") == expected_rows(now, added)
     assert rows_of(differ, Compared.OLD, "removed") == expected_rows(was, removed)
     assert rows_of(differ, Compared.NEW, "changed") == expected_rows(now, changed)
@@ -77,16 +69,15 @@ def rows_of(differ: Differences, side: Compared, kind: str) -> Rows:
     """Return the rows of one kind of difference."""
     ids = differ.ids[kind]
     positions, _ = differ.places(side, ids)
-    files = [number for number in range(6) if positions.has_any_in(number)]
-    places = [(n, i) for n in files for i in positions.find(n, np.arange(20))[0].tolist()]
+    places = [(n, i) for n in range(6) for i in positions.find(n, np.arange(20))[0].tolist()]
     return sorted(differ.key_sizes[ids]), sorted(differ.value_sizes(side, ids)), places
 
 
-def expected_rows(state: dict[bytes, tuple[bytes, tuple[int, int]]], keys: Iterable[bytes]) -> Rows:
+def expected_rows(puts: dict[tuple[bytes, bytes], tuple[int, int]], keys: Iterable[bytes]) -> Rows:
     """Return the rows of some keys of a version."""
-    rows = list(map(state.__getitem__, keys))
-    places = sorted(place for _, place in rows)
-    return sorted(map(len, keys)), sorted(len(value) for value, _ in rows), places
+    rows = [(len(key), len(value), at) for (key, value), at in puts.items() if key in keys]
+    key_sizes, value_sizes, places = zip(*rows, strict=True) if rows else ((), (), ())
+    return sorted(key_sizes), sorted(value_sizes), sorted(places)
 
 
 def test_forgotten_version_has_no_keys() -> None:

@@ -23,6 +23,7 @@ from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.render.page import LineChart
 from inspector.sums import sum_or_none
+from tests.attributes import attributes, objects_where
 from tests.cli.support import checkpoint_of, copy_of
 from tests.reports import cell_values
 
@@ -185,16 +186,16 @@ def test_ladder_chart_equals_memory() -> None:
     table = api.memory(str(checkpoint_of(LEAK))).primary
     bars = ladder_chart(table).bars
     assert [(bar.label, *bar.parts) for bar in bars] == cell_values(table.rows, "rung", "bytes")
-    assert [bar.exact for bar in bars] == [True] * 6 + [False] * 4
+    assert attributes(bars, "exact") == [True] * 6 + [False] * 4
     assert cell_values(table.rows, "counted") == ["exact"] * 6 + ["estimate"] * 4
 
 
 def test_age_chart_counts_leftovers_by_class() -> None:
     report = api.leftovers(str(checkpoint_of("fmgws_event_rearm")))
-    (ages,) = [table for table in report.tables if table.name == "leftover_ages"]
+    (ages,) = objects_where(report.tables, name="leftover_ages")
     chart = age_chart(ages)
     assert chart.parts == ["rearmed"]
-    assert [(bar.label, bar.parts) for bar in chart.bars] == [
+    assert attributes(chart.bars, "label", "parts") == [
         ("this batch", [32]),
         ("1-9 batches", [36]),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,10 @@ from inspector.render.cells import summary_name
 from inspector.render.page import BarChart, Section
 from inspector.render.renderers import render
 from inspector.render.tabular import Table
+from tests.attributes import attributes
+from tests.checkpoint_files import overwrite_files
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import cell_values
+from tests.reports import blocks_of, cell_values
 
 SECTIONS = ["pictures", "size", "batches", "changes", "bytes", "leftovers", "schemas", "unknown"]
 
@@ -32,21 +35,21 @@ def page_of(path: Path, options: api.Options | None = None) -> Sequence[Section]
 
 
 def tables_of(page: Sequence[Section]) -> dict[str, Table]:
-    return {b.name: b for item in page for b in item.blocks if isinstance(b, Table)}
+    return {table.name: table for table in blocks_of(page, Table)}
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "join_left_outer", "task_failed"])
 def test_a_page_has_all_its_sections(case: str) -> None:
     page = page_of(checkpoint_of(case))
-    assert [section.name for section in page] == SECTIONS
-    assert [bool(section.blocks) for section in page] == [True] * len(SECTIONS)
-    columns_of_all = [item for table in tables_of(page).values() for item in table.columns]
-    assert [item.name for item in columns_of_all if not item.doc] == []
+    assert attributes(page, "name") == SECTIONS
+    assert all(attributes(page, "blocks"))
+    columns_of_all = chain.from_iterable(attributes(blocks_of(page, Table), "columns"))
+    assert all(attributes(columns_of_all, "doc"))
 
 
 def test_page_of_rocksdb_has_sizes_and_no_heap() -> None:
     page = page_of(checkpoint_of("rocksdb_session_window"))
-    (chart,) = [block for block in page[1].blocks if isinstance(block, BarChart)]
+    (chart,) = blocks_of(page[1:2], BarChart)
     assert [(bar.label, bar.parts[0]) for bar in chart.bars] == [
         ("delta files", 5369),
         ("snapshot files", 0),
@@ -134,7 +137,7 @@ def test_page_keys_are_hashed_by_default(redact: Redact | None, *, is_shown: boo
 
 def test_page_shows_whole_schemas() -> None:
     table = tables_of(page_of(checkpoint_of("join_left_outer")))["schemas"]
-    assert [item.wide for item in table.columns] == [False] * len(table.columns)
+    assert attributes(table.columns, "wide") == [False] * len(table.columns)
     assert cell_values(table.rows, "store_name", "row", "schema") == [
         ("left-keyToNumValues", "key", "field0 bigint"),
         ("left-keyToNumValues", "value", "value bigint"),
@@ -162,8 +165,7 @@ def test_unknown_section_has_undecided_keys() -> None:
 
 def test_page_of_a_damaged_checkpoint(tmp_path: Path) -> None:
     path = copy_of("join_left_outer", tmp_path)
-    for file in (path / "state").rglob("*.delta"):
-        file.write_bytes(b"")
+    overwrite_files(path, "state/**/*.delta", b"")
     report = api.audit(str(path), page=True)
     assert not report.complete
     text = "".join(render(report, "html"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,9 @@ from inspector.discovery.tasks import Request
 from inspector.facts.top_keys import TopBy
 from inspector.model import Redact, StoreName
 from inspector.render.page.pictures import Treemap, picture_view
+from tests.attributes import attributes, objects_where
 from tests.cli.support import checkpoint_of
-from tests.reports import cell_values, rows_of_table
+from tests.reports import cell_values, rows_of_table, rows_where
 
 LEAK, JOIN, SESSIONS = "fmgws_event_ignore", "join_left_outer", "rocksdb_session_window"
 SKEW, TIMERS, WIDE = "trouble_skew", "rocksdb_tws_event", "agg_append"
@@ -31,7 +33,7 @@ def judged(path: Path, request: Request | None = None) -> Judged:
 
 def amounts_by_tile(treemap: Treemap) -> dict[str, int]:
     """Return the amount of each tile that is not empty; it is the sum of its parts."""
-    sums = {tile.label: sum(part.amount for part in tile.parts) for tile in treemap.tiles}
+    sums = {tile.label: sum(attributes(tile.parts, "amount")) for tile in treemap.tiles}
     assert sums == {tile.label: tile.amount for tile in treemap.tiles}
     return {label: amount for label, amount in sums.items() if amount}
 
@@ -81,7 +83,7 @@ def test_key_treemap_equals_top() -> None:
     assert treemap is not None
     (tile,) = treemap.tiles
     start = '{"window": {"start": "2024-01-01T00:01:00.000000Z", "end": "2024-01-01T00:01:20…'
-    assert [(part.label, part.amount) for part in tile.parts] == [
+    assert attributes(tile.parts, "label", "amount") == [
         *[(start, 88)] * 4,
         ("all 96 other keys", 8448),
     ]
@@ -91,16 +93,16 @@ def test_key_treemap_equals_top() -> None:
 
 def test_field_treemap_has_largest_keys_as_parts() -> None:
     treemap = pictures.field_treemap(judged(checkpoint_of(TIMERS)), redact=Redact.NONE)
-    (counters,) = [tile for tile in treemap.tiles if tile.label == "$rowCounter_amounts"]
+    (counters,) = objects_where(treemap.tiles, label="$rowCounter_amounts")
     field = counters.parts[0]
     assert (field.label, field.amount) == ("key.value", 176)
-    assert [(leaf.label, leaf.amount) for leaf in field.parts] == [
+    assert attributes(field.parts, "label", "amount") == [
         ('{"value": "grower-000"}', 24),
         ('{"value": "steady-000"}', 24),
         ("all other keys", 128),
     ]
     numbers = picture_view(treemap).numbers
-    assert [item.title for item in numbers.columns][:3] == ["store", "field", "key"]
+    assert attributes(numbers.columns, "title")[:3] == ["store", "field", "key"]
     assert {"", "all other keys", '{"value": "grower-000"}'} <= set(
         cell_values(numbers.rows, "leaf")
     )
@@ -111,7 +113,7 @@ def labels_of_largest_keys(redact: Redact | None) -> list[str]:
     facts = judged(checkpoint_of(LEAK))
     treemap = pictures.key_treemap(facts, redact=redact)
     assert treemap is not None
-    return [part.label for part in treemap.tiles[0].parts]
+    return attributes(treemap.tiles[0].parts, "label")
 
 
 def test_key_treemap_hashes_keys_by_default() -> None:
@@ -158,9 +160,8 @@ def test_partition_strips_have_rows_and_bytes(
 ) -> None:
     facts = judged(checkpoint_of(case))
     strips = pictures.partition_strips(facts, lambda *ids: f"/{ids[0]}/{ids[1]}")
-    assert {
-        cell.link: tuple(cell.amounts[:2]) for strip in strips for cell in strip.cells
-    } == expected
+    cells = chain.from_iterable(attributes(strips, "cells"))
+    assert {cell.link: tuple(cell.amounts[:2]) for cell in cells} == expected
 
 
 def test_partition_strip_of_one_store() -> None:
@@ -185,10 +186,11 @@ def test_expiry_histograms_have_the_rows_of_timeline(
 ) -> None:
     path = checkpoint_of(case)
     drawn = pictures.expiry_histograms(judged(path))
-    assert [rows for picture in drawn for _, rows in picture.bars] == expiring
+    bars = chain.from_iterable(attributes(drawn, "bars"))
+    assert [rows for _, rows in bars] == expiring
     assert sum(dict(picture.remainder)["expired"] for picture in drawn) == expired
     table = rows_of_table(api.timeline(str(path)), "expiring")
-    listed = [row["rows"] for row in table if row["fate"] == "expires"]
+    listed = cell_values(rows_where(table, fate="expires"), "rows")
     assert sorted(listed) == sorted(expiring)
 
 
@@ -202,7 +204,7 @@ def test_growth_line_marks_findings() -> None:
     facts = judged(checkpoint_of(LEAK))
     findings = findings_of(facts)
     line = pictures.growth_line(facts, findings, verdict_of(facts, findings))
-    assert [(mark.label, mark.batch) for mark in line.marks] == [
+    assert attributes(line.marks, "label", "batch") == [
         ("SS203, since batch 4: timeout fired and key kept", 4),
         ("SS201, found at the judged batch: rows can never expire", 12),
         ("The state has grown since batch 0", 0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from graphlib import TopologicalSorter
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from inspector.findings.rule import all_kinds
 from inspector.findings.verdict import RANKS, cause_sentence, main_finding
 from inspector.model import Certainty, StoreName
 from inspector.sparktypes.ddl import parse_ddl
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of
 from tests.encode import row
 
@@ -119,16 +122,19 @@ def test_key_without_text_is_not_redacted(
 
 
 @pytest.mark.parametrize(
-    ("store", "size", "is_named"),
-    [("default", 60, True), ("default", 40, False), ("other", 60, False)],
+    ("store", "size", "sentence"),
+    [
+        ("default", 60, "None goes; fat."),
+        ("default", 40, "None goes."),
+        ("other", 60, "None goes."),
+    ],
 )
 def test_cause_sentence_of_wide_rows_that_are_never_removed(
-    store: str, size: int, *, is_named: bool
+    store: str, size: int, sentence: str
 ) -> None:
     never = finding("SS201", cause="None goes.")
     wide = finding("SS313", store_name=store, cause="Fat.")
-    result = cause_sentence([never, wide], never, {never: 100, wide: size}, 100)
-    assert result == ("None goes; fat." if is_named else "None goes.")
+    assert cause_sentence([never, wide], never, {never: 100, wide: size}, 100) == sentence
     assert cause_sentence([never, wide], wide, {never: 100, wide: size}, 100) == "Fat."
 
 
@@ -155,11 +161,6 @@ def test_every_kind_of_finding_has_a_rank() -> None:
 
 
 def test_causes_and_symptoms_have_no_cycle() -> None:
-    result = {kind.id for kind in all_kinds()}
-    edges = {(kind.id, symptom) for kind in all_kinds() for symptom in kind.explains}
-    assert {item for edge in edges for item in edge} <= result
-    above: set[str] = result
-    while above:
-        roots = {root for root, symptom in edges if symptom in above} & above
-        assert roots != above
-        above = roots
+    symptoms = dict(attributes(all_kinds(), "id", "explains"))
+    assert symptoms.keys() >= set(chain.from_iterable(symptoms.values()))
+    TopologicalSorter(symptoms).prepare()  # raises CycleError

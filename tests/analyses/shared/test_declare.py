@@ -16,6 +16,7 @@ from inspector.analyses.shared.options import Option, Options, Parameter, parame
 from inspector.analyses.shared.run import Run
 from inspector.engines.choose import EngineOptions
 from inspector.model import Redact, TimeoutKind
+from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
 
 HELP = Option("Help.")
@@ -86,13 +87,13 @@ def test_analysis_declaration_from_signature_and_docstring() -> None:
     found: Analysis = example.analysis  # type: ignore[attr-defined]
     assert found.name == "example"
     assert found.text == "The first line.\n\nThe second paragraph."
-    assert [(each.name, each.required) for each in found.arguments] == [
+    assert attributes(found.arguments, "name", "required") == [
         ("what", True),
         ("path", True),
     ]
     assert found.arguments[0].choices == ("a", "b")
-    assert [(each.name, each.default) for each in found.options] == [("limit", 5)]
-    assert [each.name for each in found.shared] == ["batch"]
+    assert attributes(found.options, "name", "default") == [("limit", 5)]
+    assert attributes(found.shared, "name") == ["batch"]
     assert found.check({}) is None
     assert example("a", "p") == "a p None 5 strict"
 
@@ -123,7 +124,7 @@ UNLIKE_THE_DEFAULT: dict[str, Any] = {
 
 
 def test_examples_cover_every_shared_option() -> None:
-    assert list(UNLIKE_THE_DEFAULT) == [field.name for field in fields(Options)]
+    assert list(UNLIKE_THE_DEFAULT) == attributes(fields(Options), "name")
     assert all(getattr(Options(), name) != value for name, value in UNLIKE_THE_DEFAULT.items())
 
 
@@ -131,7 +132,7 @@ def test_examples_cover_every_shared_option() -> None:
 def test_analysis_refuses_unused_shared_options(name: str) -> None:
     declared = load(name)
     accepted = {each.name.partition(".")[0] for each in declared.shared}
-    arguments = {each.name: "no-such-folder" for each in declared.arguments}
+    arguments = dict.fromkeys(attributes(declared.arguments, "name"), "no-such-folder")
     for option in UNLIKE_THE_DEFAULT.keys() - accepted:
         options = Options(**{option: UNLIKE_THE_DEFAULT[option]})
         with pytest.raises(TypeError, match=rf"{name}\(\) has no option '{option}'"):

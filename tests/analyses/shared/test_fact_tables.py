@@ -28,9 +28,10 @@ from inspector.model import Problem, ProblemMode, Redact, StoreId
 from inspector.render.as_arrow import record_batch_of
 from inspector.render.tabular import values
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import cell_values
+from tests.reports import cell_values, rows_where
 
 Row = dict[str, Any]
 NOTHING = Resolution()
@@ -89,7 +90,7 @@ def test_version_rows_have_facts_and_clocks() -> None:
     run = Run.start(str(checkpoint_of("fmgws_snapshots_cleaned")), None)
     rows = read(tasks_of(run, "versions"))
     assert len(rows) == 14
-    partition = sorted((r for r in rows if r["partition_id"] == 0), key=itemgetter("version"))
+    partition = sorted(rows_where(rows, partition_id=0), key=itemgetter("version"))
     counts = ("version", "from_snapshot", "rows", "key_bytes", "value_bytes", "delta_bytes", "puts")
     assert cell_values(partition, *counts) == [
         (8, True, 54, 1408, 4000, 573, None),
@@ -133,7 +134,7 @@ def test_version_rows_of_a_join_have_all_stores() -> None:
 
 
 def test_every_version_count_has_a_column() -> None:
-    names = [column.name for column in VERSIONS.columns]
+    names = attributes(VERSIONS.columns, "name")
     assert set(COUNTS) - set(names) == {"stores", "rebased", "empty_deltas"}
     assert len(set(names)) == len(names)
 
@@ -182,10 +183,10 @@ def test_problem_modes_of_fact_tables(damaged: Path, table: str) -> None:
     rows = read(result)
     problems = [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
     assert problems[0]["slug"] == "gap"
-    assert str(damaged / "state/0/1/5.delta") in {problem["path"] for problem in problems}
+    assert str(damaged / "state/0/1/5.delta") in cell_values(problems, "path")
     dropped = read(replace(task, mode=ProblemMode.DROPMALFORMED) for task in result)
-    good = [row for row in rows if row["problem"] is None]
-    assert dropped == [{k: v for k, v in row.items() if k != "problem"} for row in good] != []
+    good = rows_where(rows, problem=None)
+    assert [row | {"problem": None} for row in dropped] == good != []
     strict = [replace(task, mode=ProblemMode.FAILFAST) for task in tasks_of(run, table, resolution)]
     with pytest.raises(InspectorError, match=r"5\.delta: byte 0: .*'permissive'"):
         read(strict)

@@ -19,7 +19,7 @@ from inspector.model import StoreName
 from inspector.operators.rule import RowPart
 from tests.cli.support import copy_of
 from tests.fixture_folder import NEWEST
-from tests.reports import cell_values, slugs
+from tests.reports import cell_values, rows_where, slugs
 
 
 def fields_of(case: str) -> list[Any]:
@@ -29,7 +29,7 @@ def fields_of(case: str) -> list[Any]:
 
 def bytes_of_side(rows: list[Any], side: str) -> int:
     """Return the bytes of all fields of the key or of the value, without nested fields twice."""
-    return sum(row["bytes"] for row in rows if row["row"] == side and row["within"] is None)
+    return sum(cell_values(rows_where(rows, row=side, within=None), "bytes"))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_string_bytes_equal_the_names_that_spark_recorded() -> None:
 
 
 def test_fields_of_the_same_name_are_distinguished() -> None:
-    values = [row for row in fields_of("wide_value") if row["row"] == "value"]
+    values = rows_where(fields_of("wide_value"), row="value")
     assert cell_values(values, "field")[:6] == [
         *("first", "valueSet", "last", "valueSet#2", "first#2", "valueSet#3"),
     ]

@@ -16,6 +16,7 @@ from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Measure
 from inspector.exceptions import EngineError, NotACheckpointError
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of
 from tests.fixture_folder import NEWEST
 
@@ -36,13 +37,13 @@ def test_repeated_path_is_found_once() -> None:
     result = find_all(
         [PATHS[0], f"{PATHS[0]}/", str(NEWEST / "agg_u*/*")], Options(), recursive=False
     )
-    assert [location.path for location in result] == [PATHS[0]]
+    assert attributes(result, "path") == [PATHS[0]]
 
 
 def test_path_in_two_spellings_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkpoint_of("agg_append").parent)
     result = find_all(["checkpoint", "./*"], Options(), recursive=False)
-    assert [location.path for location in result] == ["checkpoint"]
+    assert attributes(result, "path") == ["checkpoint"]
 
 
 def test_unsearchable_path_is_a_failure() -> None:
@@ -128,5 +129,5 @@ def test_fleet_progress_of_an_iterator(at_once: int, total: int) -> None:
     One at a time, all checkpoints but the last are done by then.
     """
     measures = measures_of(map(Found, PATHS), at_once)
-    assert [measure.total for measure in measures] == [total] * 4
+    assert attributes(measures, "total") == [total] * 4
     assert measures[-1].done == 4

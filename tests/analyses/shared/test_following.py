@@ -16,6 +16,8 @@ from inspector.analyses.watch import PATIENCE, BatchSeen, Following, Pace
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import CheckpointError, NotACheckpointError
 from inspector.facts.versions import VersionFacts
+from tests.attributes import attributes
+from tests.checkpoint_files import remove_paths
 from tests.faults import before_each_read
 from tests.growing import Growing
 
@@ -26,8 +28,7 @@ CASE = "trouble_kept_timeouts"
 def query(tmp_path: Path) -> Growing:
     """Return a query that has run three batches."""
     growing = Growing(CASE, tmp_path)
-    for batch in range(3):
-        growing.run(batch)
+    growing.run(0, 1, 2)
     return growing
 
 
@@ -45,7 +46,7 @@ def rows(seen: BatchSeen) -> int:
 
 
 def ids(batches: Iterator[BatchSeen]) -> list[int]:
-    return [seen.batch_id for seen in batches]
+    return attributes(batches, "batch_id")
 
 
 def test_watch_yields_each_new_batch_once(query: Growing) -> None:
@@ -105,18 +106,13 @@ def test_watch_opens_only_new_files(query: Growing, opened: list[str]) -> None:
 
 def test_watch_after_cleanup_by_the_query(query: Growing) -> None:
     followed = Following(str(query.root), Options())
-    for batch in range(3, 12):
-        query.run(batch)
+    query.run(*range(3, 12))
     list(followed.look())
-    for batch in range(9):
-        (query.root / f"offsets/{batch}").unlink()
-        (query.root / f"commits/{batch}").unlink()
-        (query.root / f"state/0/0/{batch + 1}.delta").unlink()
-        (query.root / f"state/0/1/{batch + 1}.delta").unlink()
+    remove_paths(query.root, "offsets/[0-8]", "commits/[0-8]", "state/0/[01]/[1-9].delta")
     query.run(12)
     (seen,) = followed.look()
     assert (seen.batch_id, rows(seen)) == (12, 105)
-    assert sum(total.fact.rows for total in seen.facts.totals) == 72
+    assert sum(attributes(seen.facts.totals, "fact.rows")) == 72
 
 
 @pytest.mark.parametrize(
@@ -126,14 +122,11 @@ def test_watch_after_cleanup_by_the_query(query: Growing) -> None:
 def test_watch_notes_batches_removed_unread(
     query: Growing, seen: int, newest: int, removed: str
 ) -> None:
-    for batch in range(3, seen + 1):
-        query.run(batch)
+    query.run(*range(3, seen + 1))
     followed = Following(str(query.root), Options())
     assert ids(followed.look()) == [seen]
-    for batch in range(seen + 1, newest + 1):
-        query.run(batch)
-    for path in query.root.glob("state/0/0/*.delta"):
-        path.unlink()  # the snapshot of version 11 remains
+    query.run(*range(seen + 1, newest + 1))
+    remove_paths(query.root, "state/0/0/*.delta")  # the snapshot of version 11 remains
     (batch_seen,) = followed.look()
     assert batch_seen.batch_id == newest
     assert batch_seen.notes == (
@@ -146,8 +139,7 @@ def test_watch_after_reset_to_an_earlier_batch(query: Growing) -> None:
     query.run(4)
     followed = Following(str(query.root), Options())
     assert ids(followed.look()) == [4]
-    for entry in ("offsets/3", "commits/3", "offsets/4", "commits/4"):
-        (query.root / entry).unlink()
+    remove_paths(query.root, "offsets/[34]", "commits/[34]")
     assert ids(followed.look()) == []
     query.run(3)
     (seen,) = followed.look()

@@ -14,8 +14,9 @@ from inspector.facts.expiring import Expiring, Width
 from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.render.tabular import Table
+from tests.attributes import objects_where
 from tests.cli.support import checkpoint_of
-from tests.reports import cell_values, rows_of_table
+from tests.reports import blocks_of, cell_values, rows_of_table, rows_where
 
 
 def expiring_rows(case: str, **options: Any) -> list[dict[str, Any]]:
@@ -112,7 +113,7 @@ def test_store_without_expiry_rule_has_a_reason() -> None:
 )
 def test_join_retention_option_shifts_expiry(retention: str, first_ms: int) -> None:
     rows = expiring_rows("join_left_outer", join_retention=(retention,))
-    values = [row for row in rows if row["store_name"] == "left-keyWithIndexToValue"]
+    values = rows_where(rows, store_name="left-keyWithIndexToValue")
     assert cell_values(values, "fate", "expires_from_ms", "rows")[0] == ("expires", first_ms, 1)
 
 
@@ -182,6 +183,5 @@ def test_extreme_times_in_every_output_form(form: str) -> None:
 def test_audit_page_has_the_expiring_table() -> None:
     page = api.audit(str(checkpoint_of("agg_update")), page=True).page
     assert page is not None
-    blocks = [block for section in page for block in section.blocks]
-    (table,) = [item for item in blocks if isinstance(item, Table) and item.name == "expiring"]
+    (table,) = objects_where(blocks_of(page, Table), name="expiring")
     assert cell_values(table.rows, "rows") == [100]

@@ -13,6 +13,7 @@ from inspector.findings.baseline import Trend
 from inspector.findings.metrics import Passed
 from inspector.render.gating import AuditCriteria, wrong_options
 from inspector.render.renderers import render
+from tests.attributes import attributes, objects_where
 from tests.cli.support import checkpoint_of
 from tests.reports import table_names
 
@@ -21,7 +22,7 @@ LEAK = str(checkpoint_of("fmgws_event_ignore"))
 
 def test_gates_and_baseline_through_the_api(tmp_path: Path) -> None:
     report = api.audit(LEAK, maximum={"state.rows": "1", "leftovers.ratio": "90%"})
-    assert [(gate.metric.name, gate.passed) for gate in report.gates] == [
+    assert attributes(report.gates, "metric.name", "passed") == [
         ("state.rows", Passed.EXCEEDED),
         ("leftovers.ratio", Passed.PASSED),
     ]
@@ -31,7 +32,7 @@ def test_gates_and_baseline_through_the_api(tmp_path: Path) -> None:
     old.write_text("".join(render(api.audit(LEAK), "json")))
     same = api.audit(LEAK, baseline=str(old))
     assert same.comparison is not None
-    assert {finding.trend for finding in same.comparison.findings} == {Trend.SAME}
+    assert set(attributes(same.comparison.findings, "trend")) == {Trend.SAME}
     assert not same.fails
 
 
@@ -39,7 +40,7 @@ def test_unknown_metric_exceeds_no_maximum() -> None:
     result = AuditCriteria.parse({"heap.bytes": "1"}, None, "10%")
     report = api.audit(LEAK)
     unknown = result.apply(type(report)("audit", "/ck", {}, report.tables))
-    assert [gate.passed for gate in unknown.gates] == [Passed.UNKNOWN]
+    assert attributes(unknown.gates, "passed") == [Passed.UNKNOWN]
     assert not unknown.fails
 
 
@@ -48,7 +49,7 @@ def test_comparison_title_names_an_incomplete_baseline(tmp_path: Path) -> None:
     document = json.loads("".join(render(api.audit(LEAK), "json")))
     old.write_text(json.dumps(document | {"complete": False}))
     report = api.audit(LEAK, baseline=str(old))
-    (title,) = (table.title for table in report.tables if table.name == "comparison")
+    (title,) = attributes(objects_where(report.tables, name="comparison"), "title")
     assert "then a part of it could not be read" in title
 
 

@@ -9,6 +9,7 @@ import pytest
 from inspector import api
 from inspector.analyses.shared.state_growth import Point, growth_of
 from inspector.findings.verdict import StateGrowth
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, copy_of
 from tests.fixture_folder import NEWEST
 from tests.reports import cell_values, findings_with_id
@@ -120,8 +121,8 @@ def test_growth_lines_start_where_bytes_start_to_grow() -> None:
     assert result is not None
     assert result.bytes.start == 4
     lines = (result.rows, result.bytes.line, result.heap)
-    assert [line.points for line in lines] == [6] * 3
-    assert [line.per_hour for line in lines] == pytest.approx([3000, 30_000, 90_000])
+    assert attributes(lines, "points") == [6] * 3
+    assert attributes(lines, "per_hour") == pytest.approx([3000, 30_000, 90_000])
 
 
 @pytest.mark.parametrize("case", ["session_window", "join_left_outer", "trouble_kept_timeouts"])
@@ -154,7 +155,7 @@ def test_growth_needs_enough_batches_and_seconds(times_ms: range, *, judged: boo
     assert (result.bytes.judged, result.bytes.growing) == (judged, judged)
 
 
-@pytest.mark.parametrize("case", sorted(path.parent.name for path in NEWEST.glob("*/checkpoint")))
+@pytest.mark.parametrize("case", sorted(attributes(NEWEST.glob("*/checkpoint"), "parent.name")))
 def test_audit_and_timeline_judge_growth_alike(case: str) -> None:
     """A timeline reports growth of all stores only if the audit does."""
     path = checkpoint_of(case)

@@ -31,6 +31,7 @@ from inspector.exceptions import EngineError
 from inspector.passes.ahead import make_ahead
 from inspector.passes.store_reader import open_stores
 from inspector.render.report import Report
+from tests.attributes import attributes
 from tests.fixture_folder import NEWEST
 from tests.reports import cell_values
 
@@ -79,7 +80,7 @@ def test_large_partition_is_decoded_ahead_on_an_idle_core() -> None:
     large = task_of_bytes(AHEAD_BYTES)
 
     def ahead(sample: list[Task], cores: int) -> list[bool]:
-        return [task.decode_ahead for task in with_idle_cores(sample, cores)]
+        return attributes(with_idle_cores(sample, cores), "decode_ahead")
 
     assert ahead([large], 2) == [True]
     assert ahead([large], 1) == [False]
@@ -180,7 +181,7 @@ def rows_report(name: str, command: str, messages: list[str], **options: Any) ->
 
 def has_passes(messages: list[str]) -> bool:
     """True if a message names the number of passes; other messages are about the kernel."""
-    return any("are read in up to" in line for line in messages)
+    return "are read in up to" in "\n".join(messages)
 
 
 SOME_VALUE = {

@@ -11,6 +11,7 @@ from inspector import api
 from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.run import Run
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of
 from tests.reports import cell_values, rows_of_table
 
@@ -68,7 +69,7 @@ def test_undecided_keys_are_filtered_too() -> None:
 def test_leftovers_table_is_filtered_alike() -> None:
     options = api.Options(where=("value.groupState.visits>=1",), key="value=once-010")
     plan = plan_table(LEAK, "leftovers", options, TableOptions())
-    batches = Run.start(plan.run, None).stream(plan.function, [item.spec for item in plan.work])
+    batches = Run.start(plan.run, None).stream(plan.function, attributes(plan.work, "spec"))
     rows = pa.Table.from_batches(batches, plan.schema).to_pylist()
     assert cell_values(rows, "key_hex") == cell_values(
         matching_leftovers(key="value=once-010"), "key_hex"

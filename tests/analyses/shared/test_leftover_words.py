@@ -16,6 +16,7 @@ from inspector.facts.timed_out import BY_BOTH, DISPUTED
 from inspector.model import BatchClock, BatchId, Certainty, Redact, StoreId, StoreName, TimeoutKind
 from inspector.render.tabular import values
 from tests import cases
+from tests.attributes import attributes
 from tests.cases import USER, user
 from tests.cli.support import checkpoint_of
 
@@ -84,7 +85,7 @@ def test_threshold_follows_the_clock_of_the_timer(
 
 def test_leftover_row_columns() -> None:
     row = row_of()
-    assert list(row) == [column.name for column in LeftoverRow.columns()]
+    assert list(row) == attributes(LeftoverRow.columns(), "name")
     expected = {
         "operator_name": "dedupe",
         "key": {"value": "ann"},
@@ -126,7 +127,7 @@ def test_keys_of_several_stores_keep_their_order() -> None:
     first, second = fact(key=user("ann")), fact(key=user("bob"), operator_id=1)
     third, fourth = fact(key=user("cid")), fact(key=user("dan"), operator_id=1)
     result = words().rows([first, second, third, fourth], LeftoverRow)
-    assert [row.key for row in result] == [{"value": "ann"}, None, {"value": "cid"}, None]
+    assert attributes(result, "key") == [{"value": "ann"}, None, {"value": "cid"}, None]
 
 
 @pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])

@@ -15,6 +15,7 @@ from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import Measure
 from inspector.exceptions import CheckpointError
 from inspector.model import StoreId
+from tests.attributes import attributes
 from tests.cli.support import checkpoint_of, copy_of
 from tests.reports import slugs
 
@@ -96,7 +97,7 @@ def test_progress_and_note_about_the_python_kernel(
     message: list[str] = []
     options = Options(engine=EngineOptions("local", notify=message.append, watch=watch))
     run = Run.start(JOIN, options)
-    file_bytes = sum(task.file_bytes for task in run.tasks(Request()))
+    file_bytes = sum(attributes(run.tasks(Request()), "file_bytes"))
     run.facts()
     first, last = measures
     assert (first.done, first.total, first.unit) == (0, file_bytes, "bytes")

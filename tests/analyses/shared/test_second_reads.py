@@ -28,6 +28,8 @@ from inspector.facts.registry import fact_batches
 from inspector.findings.finding import Severity
 from inspector.model import READABLE, FileKind, Problem, Version
 from inspector.render.report import Report
+from tests.attributes import attributes
+from tests.checkpoint_files import contents_below, remove_paths
 from tests.cli.support import checkpoint_of, copy_of
 from tests.faults import before_each_read
 from tests.growing import Growing
@@ -48,8 +50,7 @@ class Running(Growing):
     def __init__(self, case: str, folder: Path, batch: int) -> None:
         super().__init__(case, folder)
         self.batch = batch
-        for number in range(batch + 1):
-            self.run(number)
+        self.run(*range(batch + 1))
 
     def run_next(self) -> None:
         """Write one more batch, and clean up if a snapshot is two versions old."""
@@ -101,7 +102,7 @@ def test_running_query_is_no_damage(case: str, first: int, begin: int, tmp_path:
     options = api.Options(batch=report.summary["batch_id"])
     assert sizes(report) == sizes(api.audit(str(checkpoint_of(case)), options))
     assert damage_ids(report) <= {"SS108"}
-    severities = {finding.severity for finding in findings_with_id(report, "SS108")}
+    severities = set(attributes(findings_with_id(report, "SS108"), "severity"))
     assert severities <= {Severity.INFO}
     assert report.complete
 
@@ -170,7 +171,7 @@ def test_last_reads_skip_files_that_cleanup_removes() -> None:
     assert "only what older versions changed is missing from this report" in note.message
     outpaced = Reading(1, 2, 12, 13)
     assert outpaced.doubts() == 0
-    assert [note.slug for note in outpaced.notes] == ["outpaced"]
+    assert attributes(outpaced.notes, "slug") == ["outpaced"]
     complete = Reading(1, 0)
     assert complete.doubts() == 0
     assert "; nothing is missing from this report" in complete.notes[0].message
@@ -222,14 +223,13 @@ def test_streamed_rows_are_checked_before_the_first_row(
 
 def snapshots_and_cleanup_before_the_first_read(query: Running) -> Callable[[Storage, str], None]:
     """Remove the snapshots; before the first read of a delta, restore them and run a batch."""
-    snapshots = {path: path.read_bytes() for path in query.root.rglob("*.snapshot")}
-    for path in snapshots:
-        path.unlink()
+    snapshots = contents_below(query.root, "**/*.snapshot")
+    remove_paths(query.root, "**/*.snapshot")
 
     def act(_storage: Storage, relative: str) -> None:
         if relative.endswith(".delta") and query.batch == 11:
             for path, content in snapshots.items():
-                path.write_bytes(content)
+                (query.root / path).write_bytes(content)
             query.run_next()
 
     return act

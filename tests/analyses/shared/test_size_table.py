@@ -9,7 +9,7 @@ from inspector.analyses.sizes import size_columns
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.facts.versions import VersionFacts
 from tests.cli.support import checkpoint_of, copy_of
-from tests.reports import cell_values
+from tests.reports import cell_values, rows_where
 
 JOIN = str(checkpoint_of("join_left_outer"))
 
@@ -57,7 +57,7 @@ def test_two_versions_bytes_of_sharing() -> None:
     """Without sharing, two versions have the shared bytes twice."""
     rows = list(api.sharing(JOIN).primary.rows)
     assert len(rows) == 40
-    left = [row for row in rows if row["store_name"] == "left-keyToNumValues"]
+    left = rows_where(rows, store_name="left-keyToNumValues")
     names = ("row_bytes", "two_versions_bytes", "two_versions_unshared_bytes")
     assert cell_values(left, *names)[:6] == [
         (640, 640, 640),

@@ -48,18 +48,19 @@ def test_one_large_partition_needs_more_executors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("executors", "heap", "end"),
+    ("executors", "heap_bytes", "start", "end"),
     [
-        (1, 8, "however it is spread."),
-        (4, 16, "however it is spread."),
-        (10, 16, "that fits into a heap of 16.0 GiB."),
-        (10, None, "a heap of 11.5 GiB has room for that."),
+        (1, 8 * GIB, "The executor ", "however it is spread."),
+        (4, 16 * GIB, "Each of ", "however it is spread."),
+        (10, 16 * GIB, "Each of ", "that fits into a heap of 16.0 GiB."),
+        (10, None, "Each of ", "a heap of 11.5 GiB has room for that."),
     ],
 )
-def test_sentence_for_given_executors(executors: int, heap: int | None, end: str) -> None:
-    size = None if heap is None else heap * GIB
-    _, note, _ = sizing(executors=executors, heap_bytes=size).notes()
-    assert note.startswith("Each of " if executors > 1 else "The executor ")
+def test_sentence_for_given_executors(
+    executors: int, heap_bytes: int | None, start: str, end: str
+) -> None:
+    _, note, _ = sizing(executors=executors, heap_bytes=heap_bytes).notes()
+    assert note.startswith(start)
     assert note.endswith(end)
 
 

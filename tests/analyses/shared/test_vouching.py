@@ -10,6 +10,7 @@ import pytest
 
 from inspector import api
 from inspector.render.report import Report
+from tests.attributes import attributes
 from tests.byte_damage import with_sums
 from tests.cli.support import flip
 from tests.fixture_folder import NEWEST
@@ -65,7 +66,7 @@ def test_checksum_file_reveals_damage_of_a_snappy_delta(command: Command, tmp_pa
     flip(delta, -12)
     report = command(str(root))
     list(report.primary.rows)  # problems are found while rows are read
-    assert str(delta) in [problem.path for problem in report.problems]
+    assert str(delta) in attributes(report.problems, "path")
 
 
 def test_missing_state_folder_has_a_note(tmp_path: Path) -> None:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import xxhash
 
 from inspector.decode.sst.entries import LiveBlock
 from inspector.decode.sst.live import live_entries
 from inspector.decode.sst.table import Table
 from inspector.model import LIMITS, Limits
+from tests.attributes import attributes
 
 FIXTURE = Path(__file__).parents[3] / "fixtures" / "rocksdb_tables.zip"
 MAGIC = 0x88E241B785F4CFF7
@@ -62,15 +64,16 @@ class BytesSource:
 def case_names() -> tuple[str, ...]:
     """Return the names of all cases."""
     with zipfile.ZipFile(FIXTURE) as archive:
-        return tuple(sorted({name.split("/")[0] for name in archive.namelist()}))
+        return tuple(sorted(attributes(zipfile.Path(archive).iterdir(), "name")))
 
 
 @cache
 def case(name: str) -> Case:
     """Return one case."""
     with zipfile.ZipFile(FIXTURE) as archive:
-        names = [element for element in archive.namelist() if element.startswith(f"{name}/")]
-        files = {item.split("/")[1]: archive.read(item) for item in names}
+        files = {
+            item.name: item.read_bytes() for item in zipfile.Path(archive, f"{name}/").iterdir()
+        }
     live = [line.split(" ") for line in files.pop("live.txt").decode().splitlines()]
     result = [line.split(" ") for line in files.pop("properties.txt").decode().splitlines()]
     return Case(
@@ -93,8 +96,7 @@ def rows_of(blocks: Iterable[LiveBlock]) -> list[tuple[bytes, bytes]]:
 
 def _rows(blocks: Iterable[LiveBlock]) -> Iterator[tuple[bytes, bytes]]:
     for block in blocks:
-        spans = block.spans
-        for key, key_size, value, size in zip(*(span.tolist() for span in spans), strict=True):
+        for key, key_size, value, size in np.transpose(block.spans).tolist():
             yield block.buffer[key : key + key_size], block.buffer[value : value + size]
 
 

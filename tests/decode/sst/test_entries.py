@@ -8,6 +8,7 @@ from inspector.decode.sst.blocks import RawBlocks
 from inspector.decode.sst.entries import EntryBlock, EntryReader
 from inspector.exceptions import DecodeError, LimitError, RecordError
 from inspector.model import Limits
+from tests.attributes import attributes
 from tests.decode.spans import spans_of
 from tests.decode.sst.tables import DELETION, VALUE, block_of, internal_key
 
@@ -31,16 +32,16 @@ def test_entry_blocks_have_the_requested_size() -> None:
     reader = EntryReader(SMALL)
     result = list(reader.read(raw(values(b"a", b"b", b"c"), values(b"d"))))
     assert keys_of(result) == [b"a", b"b", b"c", b"d"]
-    assert [block.count for block in result] == [2, 2]
+    assert attributes(result, "count") == [2, 2]
     assert result[0].value(1) == b"value"
-    assert [block.plain for block in result] == [True, True]
+    assert attributes(result, "plain") == [True, True]
     assert keys_of(list(reader.read(raw(values(b"e"))))) == [b"e"]
     assert reader.count == 5
 
 
 def test_entry_longer_than_a_block_is_kept_whole() -> None:
     result = list(EntryReader(SMALL).read(raw(values(b"a"), values(b"b", value=b"v" * 90))))
-    assert [len(block.buffer) for block in result] == [14, 99]
+    assert list(map(len, attributes(result, "buffer"))) == [14, 99]
     with pytest.raises(LimitError, match=r"^byte 1000: a key or value is too long"):
         list(EntryReader(SMALL).read(raw(values(b"b", value=b"v" * 101))))
 

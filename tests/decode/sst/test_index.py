@@ -38,10 +38,12 @@ def table(*order: int, levels: list[list[int]] | None = None, tail: bytes = b"")
     if levels is None:
         leaves = block_of([(b"key%d" % at, handles[at]) for at in order])
         index = writer.add(leaves[:-8] + tail + leaves[-8:])
+        index_type = {}
     else:
         parts = [writer.add(block_of([(b"k", handles[at]) for at in level])) for level in levels]
         index = writer.add(block_of([(b"p", parts[at]) for at in order]))
-    properties = {b"rocksdb.num.entries": varint(2)} | (TWO_LEVELS if levels is not None else {})
+        index_type = TWO_LEVELS
+    properties = {b"rocksdb.num.entries": varint(2)} | index_type
     return Table(BytesSource(writer.finish(index, properties)))
 
 

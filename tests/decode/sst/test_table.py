@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
@@ -18,6 +19,7 @@ from inspector.decode.sst.properties import TableProperties
 from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
 from inspector.model import Limits
+from tests.attributes import attributes
 from tests.decode.spans import assert_prefixes_refused, damaged
 from tests.decode.sst.tables import (
     MERGE,
@@ -61,7 +63,7 @@ def test_live_rows_match_the_iterator_of_rocksdb(name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_live_rows_of_a_key_range_are_complete(name: str) -> None:
     expected = case(name).live
-    keys = sorted({key for key, _ in expected})
+    keys = sorted(dict(expected))
     quarters = [keys[(len(keys) - 1) * n // 4] for n in range(5)] if keys else []
     ranges: list[tuple[bytes, bytes | None]] = [(start, None) for start in quarters[:3]]
     for start, end in [*ranges, *zip(quarters[1:3], quarters[3:], strict=False)]:
@@ -71,13 +73,13 @@ def test_live_rows_of_a_key_range_are_complete(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["index_delta_6", "index_partitioned_delta_6", "levels"])
 def test_key_range_reads_few_other_entries(name: str) -> None:
-    keys = [key for key, _ in case(name).live]
+    keys = list(dict(case(name).live))
     start, end = keys[len(keys) // 2], keys[len(keys) * 6 // 10]
 
     def count(*of: bytes) -> int:
         """Return the number of entries that are read."""
         blocks = chain(*(table.entries(TINY.block_bytes, *of) for table in opened(name)))
-        return sum(block.count for block in blocks)
+        return sum(attributes(blocks, "count"))
 
     assert len(keys) // 10 <= count(start, end) < count() // 5
 
@@ -115,15 +117,17 @@ def test_table_properties_match_rocksdb(name: str) -> None:
         entries = entries_of(table)
         properties = table.properties
         ranges = table.range_deletions()
+        starts, ends = attributes(ranges, "start"), attributes(ranges, "end")
         assert len(entries) + len(ranges) == properties.entries
         assert len(ranges) == properties.range_deletions
-        assert sum(kind == MERGE for _, _, kind, _ in entries) == properties.merge_operands
-        deletions = sum(kind not in (VALUE, MERGE) for _, _, kind, _ in entries)
+        kinds = Counter(kind for _, _, kind, _ in entries)
+        assert kinds[MERGE] == properties.merge_operands
+        deletions = kinds.total() - kinds[VALUE] - kinds[MERGE]
         assert deletions + len(ranges) == properties.deletions
         keys = sum(len(key) + 8 for key, _, _, _ in entries)
-        assert keys + sum(len(element.start) + 8 for element in ranges) == properties.raw_key_bytes
+        assert keys + sum(map(len, starts)) + 8 * len(ranges) == properties.raw_key_bytes
         values = sum(len(value) for _, _, _, value in entries)
-        assert values + sum(len(item.end) for item in ranges) == properties.raw_value_bytes
+        assert values + sum(map(len, ends)) == properties.raw_value_bytes
 
 
 def test_properties_have_session_and_user_collector_values() -> None:
@@ -139,7 +143,7 @@ def test_properties_have_session_and_user_collector_values() -> None:
 
 def tags(blocks: Iterable[EntryBlock]) -> list[int]:
     """Return sequence number and type of every entry."""
-    return list(chain(*(block.tag.tolist() for block in blocks)))
+    return list(chain(*attributes(blocks, "tag")))
 
 
 @pytest.mark.parametrize("name", ["levels", "mixed_compacted", "large_values", "deep"])
@@ -149,8 +153,9 @@ def test_entries_are_equal_for_small_blocks(name: str) -> None:
 
 
 def test_first_key_of_a_table() -> None:
-    assert [table.first_key() for table in opened("one_entry")] == [b"key-00000"]
-    assert [table.first_key() for table in opened("only_a_range")] == [None]
+    (one_entry,), (only_a_range,) = opened("one_entry"), opened("only_a_range")
+    assert one_entry.first_key() == b"key-00000"
+    assert only_a_range.first_key() is None
 
 
 def test_range_deletions_of_a_table() -> None:

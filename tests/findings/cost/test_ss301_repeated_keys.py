@@ -6,6 +6,7 @@ import pytest
 
 from inspector.findings.cost.ss301_repeated_keys import RepeatedKeys
 from inspector.operators.rule import StoreRule
+from tests.attributes import attributes
 from tests.store_views import checkpoint_view
 
 AGGREGATION = "stateStoreSave"
@@ -24,6 +25,6 @@ def test_aggregation_state_format_1_repeats_keys(
 ) -> None:
     view = checkpoint_view({"default": StoreRule()}, operator_name=name, state_format=state_format)
     (operator,) = view.operators
-    result = [(f.kind.id, f.operator_id, f.cause) for f in RepeatedKeys().findings(operator)]
+    result = attributes(RepeatedKeys().findings(operator), "kind.id", "operator_id", "cause")
     sentence = "The state format of this aggregation stores every key twice."
     assert result == [("SS301", 0, sentence)] * is_found

@@ -11,7 +11,7 @@ from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.rule import parse_thresholds
 from inspector.operators.rule import StoreRule
 from tests.attributes import attributes
-from tests.store_views import checkpoint_view, store_view
+from tests.store_views import checkpoint_view, findings_of_stores, store_view
 
 
 def findings(*history: VersionFacts, operator: str = "dedupe", **thresholds: float) -> list[Any]:
@@ -63,9 +63,7 @@ def test_next_step_for_other_operators_does_not_name_update(operator: str) -> No
 
 
 def test_internal_index_of_spark_has_no_finding() -> None:
-    names = ["$rowCounter_pages", "pages"]
-    view = checkpoint_view(
-        dict.fromkeys(names, StoreRule()), [(name, 0, rewrites(6)) for name in names]
-    )
-    result = [finding for store in view.stores for finding in SameValues().findings(store)]
+    facts = [("$rowCounter_pages", 0, rewrites(6)), ("pages", 0, rewrites(6))]
+    view = checkpoint_view(dict.fromkeys(("$rowCounter_pages", "pages"), StoreRule()), facts)
+    result = findings_of_stores(SameValues(), view)
     assert attributes(result, "store_name") == ["pages"]

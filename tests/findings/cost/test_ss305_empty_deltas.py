@@ -14,12 +14,12 @@ from inspector.findings.rule import parse_thresholds
 from inspector.light_dataclasses import replace
 from inspector.model import StoreId
 from inspector.operators.rule import StoreRule
-from tests.store_views import store_view
+from tests.store_views import store_view, versions_with
 
 
 def empty(*numbers: int, partitions: int = 40, rebased: int = 0) -> list[VersionFacts]:
     """Return the facts of versions with these numbers of empty deltas."""
-    return [VersionFacts(stores=partitions, rebased=rebased, empty_deltas=n) for n in numbers]
+    return versions_with("empty_deltas", numbers, stores=partitions, rebased=rebased)
 
 
 def findings(
@@ -28,9 +28,8 @@ def findings(
     thresholds: Mapping[str, float] | None = None,
 ) -> list[Any]:
     """Return the findings about a store whose partitions have these rows."""
-    newest = [replace(changes, rows=rows[0]) for changes in history[-1:]]
-    partitions = [VersionFacts(rows=count) for count in rows[1:]]
-    view = store_view(StoreRule(), history=history[:-1] + newest, partitions=partitions)
+    history = history[:-1] + [replace(changes, rows=rows[0]) for changes in history[-1:]]
+    view = store_view(StoreRule(), history=history, partitions=versions_with("rows", rows[1:]))
     return list(EmptyDeltas(parse_thresholds(thresholds or {})).findings(view))
 
 
@@ -80,7 +79,8 @@ def test_finding_needs_number_and_share_of_empty_deltas(
 def test_column_families_have_no_finding() -> None:
     view = store_view(StoreRule(), history=empty(40, 40, 40))
     assert list(EmptyDeltas().findings(view))
-    stores = tuple(StoreLayout(StoreId(0, name, 0), "0/0", ()) for name in ("default", "list"))
-    layout = OperatorLayout(0, "0", (PartitionLayout(0, "0/0", stores),))
+    default = StoreLayout(StoreId(0, "default", 0), "0/0", ())
+    family = StoreLayout(StoreId(0, "list", 0), "0/0", ())
+    layout = OperatorLayout(0, "0", (PartitionLayout(0, "0/0", (default, family)),))
     view.operator = replace(view.operator, layout=layout)
     assert not list(EmptyDeltas().findings(view))

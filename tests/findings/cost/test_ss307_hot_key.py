@@ -15,7 +15,8 @@ from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import StoreRule
 from inspector.sparktypes.ddl import parse_ddl
-from tests.store_views import checkpoint_view, store_view
+from tests.attributes import attributes
+from tests.store_views import checkpoint_view, findings_of_stores, store_view
 
 LEFT, RIGHT = JOIN_ROW_STORES
 LEFT_KEYS, RIGHT_KEYS = JOIN_COUNT_STORES
@@ -32,17 +33,21 @@ def findings_of_join(
     rows: int, total: int, keys: int, opposite: tuple[int, int] = (9, 9), **thresholds: str
 ) -> list[Any]:
     """Return the findings about a join's left side; ``opposite`` are rows and keys of the other."""
-    sizes = {LEFT: total, LEFT_KEYS: keys, RIGHT: opposite[0], RIGHT_KEYS: opposite[1]}
-    facts: list[Any] = [(name, 0, VersionFacts(rows=count)) for name, count in sizes.items()]
-    facts.append((LEFT_KEYS, 0, TopKey(TopBy.NUMBER, rows, b"k", 8, 8, 1)))
+    facts: list[Any] = [
+        (LEFT, 0, VersionFacts(rows=total)),
+        (LEFT_KEYS, 0, VersionFacts(rows=keys)),
+        (RIGHT, 0, VersionFacts(rows=opposite[0])),
+        (RIGHT_KEYS, 0, VersionFacts(rows=opposite[1])),
+        (LEFT_KEYS, 0, TopKey(TopBy.NUMBER, rows, b"k", 8, 8, 1)),
+    ]
     view = checkpoint_view(
-        dict.fromkeys(sizes, StoreRule()),
+        dict.fromkeys((LEFT, LEFT_KEYS, RIGHT, RIGHT_KEYS), StoreRule()),
         facts,
         operator_name="symmetricHashJoin",
         key_words=lambda *_: "ad=0",
     )
     rule = HotKey(parse_thresholds(thresholds))
-    return [finding for store in view.stores for finding in rule.findings(store)]
+    return findings_of_stores(rule, view)
 
 
 def test_key_with_most_join_rows_is_named() -> None:
@@ -70,22 +75,18 @@ def test_key_with_most_sessions_or_entries_is_named() -> None:
     assert findings_of_entries(100, 100, keys=1) == []
 
 
-@pytest.mark.parametrize(
-    ("rows", "total", "opposite", "is_found"),
-    [
-        (20, 40, (40, 2), True),
-        (30, 40, (40, 2), True),
-        (19, 38, (40, 2), False),
-        (20, 40, (39, 2), False),
-    ],
-)
-def test_join_with_few_keys_compares_many_rows(
-    rows: int, total: int, opposite: tuple[int, int], *, is_found: bool
-) -> None:
-    causes = [f.cause for f in findings_of_join(rows, total, 2, opposite) if f.store_name == LEFT]
-    words = f"The join has few keys for its rows: {total} rows of the join's left side have 2 join "
-    assert [cause.startswith(words) for cause in causes] == [True] * is_found
-    assert findings_of_join(total, total, 1, opposite) == []
+@pytest.mark.parametrize("rows", [20, 30])
+def test_join_with_few_keys_compares_many_rows(rows: int) -> None:
+    causes = dict(attributes(findings_of_join(rows, 40, 2, (40, 2)), "store_name", "cause"))
+    words = "The join has few keys for its rows: 40 rows of the join's left side have 2 join "
+    assert causes[LEFT].startswith(words)
+    assert findings_of_join(40, 40, 1, (40, 2)) == []
+
+
+@pytest.mark.parametrize(("rows", "total", "right_rows"), [(19, 38, 40), (20, 40, 39)])
+def test_join_with_few_comparisons_has_no_finding(rows: int, total: int, right_rows: int) -> None:
+    result = findings_of_join(rows, total, 2, (right_rows, 2))
+    assert LEFT not in attributes(result, "store_name")
 
 
 def test_state_format_4_has_no_row_counts_of_keys() -> None:

@@ -7,22 +7,21 @@ from typing import Any
 
 import pytest
 
-from inspector.facts.versions import VersionFacts
 from inspector.findings.cost.ss308_growing_values import GrowingValues
 from inspector.findings.rule import parse_thresholds
 from inspector.operators.rule import StoreRule
-from tests.store_views import store_view
+from tests.store_views import store_view, versions_with
 
 
 def findings(sizes: Sequence[int], **thresholds: float) -> list[Any]:
     """Return the findings about a store of ten rows whose versions have these bytes of values."""
-    history = [VersionFacts(stores=1, rows=10, value_bytes=size) for size in sizes]
+    history = versions_with("value_bytes", sizes, stores=1, rows=10)
     view = store_view(StoreRule(), history=history)
     return list(GrowingValues(parse_thresholds(thresholds)).findings(view))
 
 
 def test_growing_values_are_reported() -> None:
-    (finding,) = findings([6_000 + n * 90_000 // 8 for n in range(1, 9)])
+    (finding,) = findings(range(17_250, 96_001, 11_250))
     assert (finding.kind.id, finding.rows, finding.bytes) == ("SS308", 10, 96_000)
     assert finding.cause == (
         "The values grow with the updates, from 1.7 KiB to 9.4 KiB on average."
@@ -33,15 +32,14 @@ def test_growing_values_are_reported() -> None:
     assert finding.hides == ("SS313",)
 
 
-@pytest.mark.parametrize("grown", [5_000, 900])
-def test_slightly_growing_values_have_no_finding(grown: int) -> None:
-    assert findings([6_000 + n * grown // 8 for n in range(1, 9)]) == []
+@pytest.mark.parametrize("sizes", [range(6_625, 11_001, 625), range(6_112, 6_901, 112)])
+def test_slightly_growing_values_have_no_finding(sizes: Sequence[int]) -> None:
+    assert findings(sizes) == []
 
 
-@pytest.mark.parametrize(("full", "is_found"), [(4, False), (9, True)])
-def test_full_lists_have_no_finding(full: int, *, is_found: bool) -> None:
-    sizes = [6_000 + 9_000 * min(n, full) for n in range(1, 9)]
-    assert bool(findings(sizes)) is is_found
+def test_full_lists_have_no_finding() -> None:
+    assert findings([15_000, 24_000, 33_000, *[42_000] * 5]) == []
+    assert findings([15_000, 24_000, 33_000, 42_000, 51_000, 60_000, 69_000, 78_000])
 
 
 def test_few_versions_have_no_finding() -> None:

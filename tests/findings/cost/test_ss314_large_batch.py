@@ -11,14 +11,14 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.cost.ss314_large_batch import LargeBatch
 from inspector.findings.rule import parse_thresholds
 from inspector.operators.rule import StoreRule
-from tests.store_views import checkpoint_view, store_view
+from tests.store_views import checkpoint_view, store_view, versions_with
 
 BACKLOG = (3000, 20, 20, 20, 20, 20)
 
 
 def findings(puts: Sequence[int], *, rebased: int = 0, **thresholds: float) -> list[Any]:
     """Return the findings about a store whose versions put these numbers of rows."""
-    history = [VersionFacts(puts=count) for count in puts]
+    history = versions_with("puts", puts)
     history[0] = VersionFacts(puts=puts[0], rebased=rebased)
     view = store_view(StoreRule(), history=history)
     return list(LargeBatch(parse_thresholds(thresholds)).findings(view))
@@ -63,7 +63,7 @@ def test_version_from_snapshot_is_no_batch() -> None:
 
 
 def test_counter_store_of_join_has_no_finding() -> None:
-    view = store_view(StoreRule(), history=[VersionFacts(puts=count) for count in BACKLOG])
+    view = store_view(StoreRule(), history=versions_with("puts", BACKLOG))
     names = ("left-keyToNumValues", "left-keyWithIndexToValue")
     counters, rows = checkpoint_view(dict.fromkeys(names, StoreRule())).stores
     counters.versions = rows.versions = dict(view.versions)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import re
 import shutil
-from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from inspector import api
@@ -18,6 +17,7 @@ from inspector.findings.integrity import ss124_unwritten_batch
 from inspector.findings.verdict import Level
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
+from tests.listings import files_below, newest_batch
 from tests.reports import finding_ids, findings_with_id
 
 LATER_MS = 1_000
@@ -37,12 +37,10 @@ def planned(tmp_path: Path) -> tuple[Path, int, int]:
     at = int(match[1]) + LATER_MS
     new = root / "offsets" / str(int(entries[-1].name) + 1)
     new.write_text(text.replace(match[1], str(at)), "utf-8")
-    times = []
-    for entry in entries:
-        header = json.loads(entry.read_text("utf-8").split("\n")[1])
-        times.append(header["batchTimestampMs"])
-    gaps = sorted(b - a for a, b in itertools.pairwise(times))
-    return root, at, gaps[len(gaps) // 2]
+    logged = "\n".join(entry.read_text("utf-8") for entry in entries)
+    times = re.findall(r'"batchTimestampMs":(\d+)', logged)
+    gaps = np.diff(np.array(times, np.int64))
+    return root, at, int(np.median(gaps))
 
 
 def findings(root: Path, now: int, monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
@@ -69,7 +67,7 @@ def test_first_screen_has_time_and_age_of_planned_batch(
     monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", lambda: at + 3 * 3_600_000)
     report = api.audit(str(root))
     assert report.level is Level.WARNING
-    batch = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    batch = newest_batch(root)
     first, *_ = run("audit", root).out.splitlines()
     assert first.startswith(f"Warning: Batch {batch} was planned at ")
     assert report.verdict is not None
@@ -81,7 +79,7 @@ def test_batch_that_is_writing_state_has_no_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, at, _ = planned(tmp_path)
-    version = max(int(path.name) for path in (root / "offsets").glob("[0-9]*")) + 1
+    version = newest_batch(root) + 1
     begun = root / f"state/0/0/.{version}.delta.0f6d2c1e-6b1f-4a5e-8a1d-000000000001.TID1.tmp"
     begun.write_bytes(b"")
     assert not findings(root, at + 3_600_000, monkeypatch)
@@ -100,13 +98,14 @@ def test_stateless_query_without_commit_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, second = tmp_path / "checkpoint", 1_700_000_000
-    for log, batches in (("offsets", range(4)), ("commits", range(3))):
-        (root / log).mkdir(parents=True)
-        for batch in batches:
-            header = {"batchWatermarkMs": 0, "batchTimestampMs": (second + batch) * 1000}
-            tail = f"{json.dumps({**header, 'conf': {'a': 'b'}})}\n{batch}"
-            content = tail if log == "offsets" else '{"nextBatchWatermarkMs":0}'
-            (root / log / str(batch)).write_text(f"v1\n{content}", "utf-8")
+    (root / "offsets").mkdir(parents=True)
+    (root / "commits").mkdir()
+    for batch in range(4):
+        header = {"batchWatermarkMs": 0, "batchTimestampMs": (second + batch) * 1000}
+        text = f"v1\n{json.dumps({**header, 'conf': {'a': 'b'}})}\n{batch}"
+        (root / "offsets" / str(batch)).write_text(text, "utf-8")
+        (root / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}', "utf-8")
+    (root / "commits/3").unlink()
     (root / "metadata").write_text('{"id":"3213a404-e99a-4381-a6ba-59542cfc3041"}', "utf-8")
     (finding,) = findings(root, (second + 3 + 3_600) * 1000, monkeypatch)
     assert "Batch 3 was planned at " in finding.cause
@@ -117,12 +116,10 @@ def test_time_dependent_audit_is_not_cached(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, at, gap = planned(tmp_path)
-    for file in root.rglob("*"):
-        if file.is_file():
-            os.utime(file, (1_700_000_000, 1_700_000_000))
+    for file in files_below(root):
+        os.utime(file, (1_700_000_000, 1_700_000_000))
     options = api.Options(cache=str(tmp_path / "cache"))
-    levels = []
-    for now in (at + gap, at + 3_600_000 * 3):
-        monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", partial(int, now))
-        levels.append("SS124" in finding_ids(api.audit(str(root), options)))
-    assert levels == [False, True]
+    monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", lambda: at + gap)
+    assert "SS124" not in finding_ids(api.audit(str(root), options))
+    monkeypatch.setattr(ss124_unwritten_batch, "epoch_ms", lambda: at + 3 * 3_600_000)
+    assert "SS124" in finding_ids(api.audit(str(root), options))

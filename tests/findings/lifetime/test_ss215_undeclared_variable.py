@@ -9,7 +9,8 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime.ss215_undeclared_variable import UndeclaredVariable
 from inspector.operators.rule import StoreRule
-from tests.store_views import batch_clocks, checkpoint_view, processor_metadata
+from tests.attributes import attributes
+from tests.store_views import batch_clocks, checkpoint_view, findings_of_stores, processor_metadata
 
 FACTS = VersionFacts(rows=4, key_bytes=100, value_bytes=60)
 LAYOUT = ("visits", "$ttl_visits", "$rowCounter_visits")
@@ -19,16 +20,15 @@ def findings(
     *declared: str, metadata: OperatorMetadata | None = None, **rows: int
 ) -> dict[str | None, Finding]:
     """Return the findings by store, for stores with so many rows."""
-    stores = {name: rows.get(name.strip("$"), 0) for name in LAYOUT}
     view = checkpoint_view(
-        dict.fromkeys(stores, StoreRule()),
-        [(name, 0, replace(FACTS, rows=count)) for name, count in stores.items()],
+        dict.fromkeys(LAYOUT, StoreRule()),
+        [(name, 0, replace(FACTS, rows=rows.get(name.strip("$"), 0))) for name in LAYOUT],
         operator_name="transformWithStateExec",
         metadata=metadata or processor_metadata(*declared),
         clocks=batch_clocks(0),
     )
-    result = (finding for store in view.stores for finding in UndeclaredVariable().findings(store))
-    return {finding.store_name: finding for finding in result}
+    result = findings_of_stores(UndeclaredVariable(), view)
+    return dict(zip(attributes(result, "store_name"), result, strict=True))
 
 
 def test_undeclared_variable_is_reported() -> None:

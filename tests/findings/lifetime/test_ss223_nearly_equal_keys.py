@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inspector.facts.top_keys import SampledKey
@@ -30,34 +31,33 @@ READ = StructType((StructField("user", TEXT), MARKED, StructField("read", TIMEST
 def findings(
     schema: StructType, *rows: tuple[Any, ...], versions: Any = (), operator: str = "dedupe"
 ) -> list[Finding]:
-    keys = [encode.row(schema, row) for row in rows]
-    put = versions or [1] * len(keys)
-    sample = [SampledKey(key, n, put[n]) for n, key in enumerate(keys)]
+    put = versions or [1] * len(rows)
+    sample = [SampledKey(encode.row(schema, row), n, put[n]) for n, row in enumerate(rows)]
     view = store_view(StoreRule(), *sample, key=schema, operator_name=operator)
     return list(NearlyEqualKeys().findings(view))
 
 
-def users(spelled: int, total: int = 100) -> list[tuple[str, str]]:
-    """Return keys of users, some of which are spelled with a blank and in upper case."""
-    names = [f"u{number}" for number in range(total - spelled)]
-    return [(name, "de") for name in (*names, *(f" U{number}" for number in range(spelled)))]
+USERS = [(f"u{number}", "de") for number in range(101)]
+SPELLED = [(f" U{number}", "de") for number in range(20)]
+"""Users of :data:`USERS`, spelled with a blank and in upper case."""
 
 
 def test_keys_that_differ_in_case_or_blanks_are_reported() -> None:
-    (finding,) = findings(USER, *users(5), operator="stateStoreSave")
+    (finding,) = findings(USER, *USERS[:95], *SPELLED[:5], operator="stateStoreSave")
     assert (finding.kind.id, finding.severity) == ("SS223", Severity.INFO)
     assert finding.cause == (
         "Of the newest 100 keys 5 differ from another only in the case or the blanks of 'user': "
         "one thing has several keys."
     )
-    assert findings(USER, *users(4)) == []
-    assert findings(USER, *users(5, 101)) == []
-    assert findings(USER, *users(0)) == []
+    assert findings(USER, *USERS[:96], *SPELLED[:4]) == []
+    assert findings(USER, *USERS[:96], *SPELLED[:5]) == []
+    assert findings(USER, *USERS[:100]) == []
 
 
 def test_spelling_that_is_no_longer_put_is_named() -> None:
     versions = [7] * 20 + [9] * 20
-    (finding,) = findings(USER, *users(20, 40), versions=versions, operator="stateStoreSave")
+    keys = (*USERS[:20], *SPELLED)
+    (finding,) = findings(USER, *keys, versions=versions, operator="stateStoreSave")
     assert "'user' (the older spelling has no put since batch 6): one thing" in finding.cause
 
 
@@ -97,7 +97,7 @@ def test_event_time_of_resent_event_is_reported() -> None:
 )
 def test_in_pairs_recognises_values_sent_twice(times: list[int], *, is_pairs: bool) -> None:
     """``times`` has the number of occurrences of each value, 100 in total."""
-    values = [number for number, count in enumerate(times) for _ in range(count)]
+    values = np.repeat(np.arange(len(times)), times).tolist()
     assert len(values) == 100
     assert in_pairs(values) is is_pairs
 

@@ -15,7 +15,10 @@ from tests.findings.watermark.test_ss206_flat_watermark import offsets
 from tests.store_views import batch_clocks, checkpoint_view
 
 BATCHES = 14
-IDLE = offsets(*[[str(n), "a"] for n in range(BATCHES)])
+MOVING = [*"0123456789ABCD"]
+IDLE = offsets(*zip(MOVING, "a" * BATCHES, strict=True))
+GAP = IDLE.copy()
+del GAP[9]
 
 
 def findings(sources: Any = IDLE, **thresholds: str) -> list[Finding]:
@@ -37,13 +40,13 @@ def test_idle_source_is_named_with_its_offset() -> None:
 @pytest.mark.parametrize(
     "sources",
     [
-        offsets(*[[str(n), str(n)] for n in range(BATCHES)]),
+        offsets(*zip(MOVING, MOVING, strict=True)),
         # It moved ten batches ago.
-        offsets(*[[str(n), "a" if n < 5 else "b"] for n in range(BATCHES)]),
+        offsets(*zip(MOVING, "aaaaabbbbbbbbb", strict=True)),
         # No source moved, and only one source.
         offsets(*[["a", "a"]] * BATCHES),
         offsets(*[["a"]] * BATCHES),
-        {n: entry for n, entry in IDLE.items() if n != 9},
+        GAP,
     ],
 )
 def test_healthy_sources_have_no_finding(sources: Any) -> None:

@@ -28,9 +28,8 @@ RANGE = KeyEncoder(KeyEncoding.RANGE, ordinals=(0,))
 ROW = KeyEncoder()
 
 
-def avro(schema: StructType, values: Any, number_of_schema: int | None = 0) -> bytes:
-    """Return a row in Spark's Avro encoding."""
-    behind = b"" if number_of_schema is None else struct.pack("<H", number_of_schema)
+def avro(schema: StructType, values: Any, behind: bytes = b"\0\0") -> bytes:
+    """Return a row in Spark's Avro encoding, whose version byte is before a schema id."""
     return b"\0" + behind + record(schema, values)
 
 
@@ -60,7 +59,7 @@ def key_row(schema: StructType, encoder: KeyEncoder, key: bytes) -> bytes:
 def test_avro_key_and_value_become_unsafe_rows(found: tuple[StructType, Any]) -> None:
     schema, values = found
     entries = AvroEntries(schema, schema, ROW, {3: schema})
-    parts = transcoded(entries, avro(schema, values), avro(schema, values, 3))
+    parts = transcoded(entries, avro(schema, values), avro(schema, values, b"\3\0"))
     row = b"\0" + encode.row(schema, values)
     assert parts.buffer == row * 2
     assert (parts.keys.lengths.tolist(), parts.values.offsets.tolist()) == ([len(row)], [len(row)])
@@ -71,7 +70,7 @@ def test_avro_key_and_value_become_unsafe_rows(found: tuple[StructType, Any]) ->
 )
 def test_avro_key_with_prefix_columns(values: Any) -> None:
     first, remainder = StructType(KEY.fields[:1]), StructType(KEY.fields[1:])
-    data = sized(avro(first, values[:1], None)) + avro(remainder, values[1:])
+    data = sized(avro(first, values[:1], b"")) + avro(remainder, values[1:])
     assert key_row(KEY, PREFIX, data) == encode.row(KEY, values)
 
 
@@ -106,11 +105,11 @@ def test_avro_list_of_values(delimiter: int, checksum: int) -> None:
 def test_avro_value_of_older_schema() -> None:
     older = parse_ddl("n int")
     entries = AvroEntries(KEY, VALUE, ROW, {0: older, 1: VALUE})
-    parts = transcoded(entries, avro(KEY, (None, None)), avro(older, (7,), 0))
+    parts = transcoded(entries, avro(KEY, (None, None)), avro(older, (7,)))
     at = int(parts.values.offsets[0])
     assert parts.buffer[at:] == b"\0" + encode.row(VALUE, (7, None))
     with pytest.raises(RecordError, match=r"by the schema 2, expected one of 0, 1"):
-        transcoded(entries, avro(KEY, (None, None)), avro(VALUE, (7, None), 2))
+        transcoded(entries, avro(KEY, (None, None)), avro(VALUE, (7, None), b"\2\0"))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +119,7 @@ def test_avro_value_of_older_schema() -> None:
         (struct.pack("<I", 99) + b"\0", "a part longer"),
         (sized(b""), "without a version"),
         (sized(b"\1"), "unknown encoding"),
-        (sized(avro(StructType(KEY.fields[:1]), (None,), None)) + b"\0\0", "without a version"),
+        (sized(avro(StructType(KEY.fields[:1]), (None,), b"")) + b"\0\0", "without a version"),
     ],
 )
 def test_malformed_avro_key_is_refused(key: bytes, message: str) -> None:
@@ -159,7 +158,7 @@ def test_any_bytes_decode_or_raise_typed_error(
 def test_error_names_unsupported_avro_key_encoder() -> None:
     encoder = KeyEncoder(KeyEncoding.TIMESTAMP_FIRST, name="TimestampAsPrefix")
     with pytest.raises(RecordError, match="keys of Avro are arranged by 'TimestampAsPrefix'"):
-        key_row(KEY, encoder, sized(avro(KEY, (None, None), None)))
+        key_row(KEY, encoder, sized(avro(KEY, (None, None), b"")))
 
 
 def test_key_encoder_with_too_many_columns_is_refused() -> None:

@@ -23,17 +23,16 @@ def applied(lists: ListLengths, path: str, version: int, entries: list[Entry]) -
     result: list[Record] = []
     for at in range(0, len(entries), 2):
         sample = entries[at : at + 2]
-        sizes = np.array([len(key) for _, key, _ in sample], np.int64)
+        kinds, names, rows = zip(*sample, strict=True)
+        sizes = np.array(list(map(len, names)), np.int64)
         keys = Spans(np.cumsum(sizes) - sizes, sizes)
-        merged = np.array([kind == MERGE for kind, _, _ in sample])
-        counts = np.array([rows for _, _, rows in sample], np.int64)
-        buffer = "".join(key for _, key, _ in sample).encode()
-        places = lists.apply(buffer, keys, merged, counts)
+        merged, counts = np.array(kinds) == MERGE, np.array(rows, np.int64)
+        places = lists.apply("".join(names).encode(), keys, merged, counts)
         puts = places.elements[places.elements >= 0]
         assert puts.tolist() == list(range(int(counts.sum())))
         result += [
-            (sample[entry][1], index, element >= 0)
-            for entry, index, element in zip(*(part.tolist() for part in places), strict=True)
+            (names[entry], index, element >= 0)
+            for entry, index, element in np.transpose(places).tolist()
         ]
     lists.end(path, version)
     return result
@@ -71,22 +70,20 @@ def test_truncated_list_file_does_not_affect_next() -> None:
     assert applied(lists, "3", 3, [(MERGE, "a", 1)]) == [("a", 0, True)]
 
 
-entries = st.lists(
-    st.tuples(
-        st.sampled_from([PUT, MERGE, REMOVAL]), st.sampled_from("abc"), st.integers(1, 3)
-    ).map(lambda item: (item[0], item[1], 0 if item[0] == REMOVAL else item[2])),
-    max_size=12,
-)
+keys = st.sampled_from("abc")
+puts = st.tuples(st.sampled_from([PUT, MERGE]), keys, st.integers(1, 3))
+entries = st.lists(puts | st.tuples(st.just(REMOVAL), keys, st.just(0)), max_size=12)
 
 
 @given(st.lists(entries, max_size=4))
 def test_list_records_reproduce_lists_of_spark(versions: list[list[Entry]]) -> None:
     lists = ListLengths()
     lengths: dict[str, int] = {}
-    live: set[tuple[str, int]] = set()
+    live: dict[tuple[str, int], bool] = {}
     for version, of_version in enumerate(versions, 1):
         for kind, key, rows in of_version:
-            lengths[key] = rows + (lengths.get(key, 0) if kind == MERGE else 0)
+            lengths[key] = rows + lengths.get(key, 0) * (kind == MERGE)
         for key, index, put in applied(lists, str(version), version, of_version):
-            (live.add if put else live.discard)((key, index))
-        assert live == {(key, i) for key, length in lengths.items() for i in range(length)}
+            live[key, index] = put
+        expected = {(key, i) for key, length in lengths.items() for i in range(length)}
+        assert {row for row, is_live in live.items() if is_live} == expected

@@ -32,10 +32,10 @@ from tests.cases import (
     observed_in,
     problems_in,
     rocksdb_cases,
-    tasks_of,
 )
 from tests.cli.support import tree
 from tests.fixture_folder import FIXTURES
+from tests.passes.support import specs_of
 from tests.profiles import sampled
 from tests.reports import slugs
 from tests.rocks import (
@@ -256,7 +256,7 @@ def test_rocksdb_reader_writes_nothing(tmp_path: Path, sessions: Path) -> None:
 def test_second_read_continues_from_known_lists() -> None:
     followed = Followed()
     for version in (3, 4, 8):
-        specs = [task.to_json() for task in tasks_of(LISTS / "checkpoint", version)]
+        specs = specs_of(LISTS / "checkpoint", version)
         result = [element for element in observed(specs, followed) if element.version == version]
         anew = [item for item in observed(specs) if item.version == version]
         assert sorted(map(repr, result)) == sorted(map(repr, anew))

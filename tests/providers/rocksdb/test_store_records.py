@@ -17,6 +17,7 @@ from inspector.sparktypes import LONG, StructType
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 from tests import encode
 from tests.attributes import attributes
+from tests.decode.spans import pieces
 from tests.rocks import (
     MERGE,
     PUT,
@@ -43,7 +44,7 @@ Record = tuple[bytes, bytes | None]
 def blocks(entries: list[Entry], encoding: Encoding, version: int = 2) -> list[RecordBlock]:
     """Return the record blocks of a changelog that is read in pieces of 50 bytes."""
     data = changelog(entries, version)
-    _, actual = read_changelog(data[i : i + 50] for i in range(0, len(data), 50))
+    _, actual = read_changelog(iter(pieces(data, 50)))
     lists = ListLengths()
     lists.begin("f", 1, snapshot=False)
     first, result = 0, []

@@ -18,6 +18,7 @@ from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snaps
 from inspector.providers.task_files import TaskFiles
 from tests.attributes import attributes
 from tests.cases import rocksdb_cases
+from tests.decode.sst.tables import rows_of
 
 CASES = [c for c in rocksdb_cases("4.3.0") if c.name.endswith(("_v3", "_v4", "_zips"))]
 
@@ -30,11 +31,8 @@ def entries(folder: Path, version: int) -> list[tuple[str, str]]:
         storage.full_path(path.name), FileKind.SNAPSHOT, Version(version), path.stat().st_size
     )
     tables = open_tables(storage, file, read_snapshot(storage, file))
-    return [
-        (block.buffer[k : k + ks].hex(), block.buffer[v : v + vs].hex())
-        for block in live_entries(tables, delimiter=b"")
-        for k, ks, v, vs in zip(*block.spans, strict=True)
-    ]
+    rows = rows_of(live_entries(tables, delimiter=b""))
+    return [(key.hex(), value.hex()) for key, value in rows]
 
 
 def recorded_entries(case: Path) -> dict[tuple[int, int], list[tuple[str, str]]]:
@@ -51,7 +49,7 @@ def recorded_entries(case: Path) -> dict[tuple[int, int], list[tuple[str, str]]]
 def test_snapshot_entries_equal_entries_recorded_by_rocksdb(case: Path, partition: int) -> None:
     folder = case / f"checkpoint/state/0/{partition}"
     recorded = recorded_entries(case)
-    snapshots = {int(path.stem) for path in folder.glob("*.zip")}
+    snapshots = set(map(int, attributes(folder.glob("*.zip"), "stem")))
     compared = snapshots & {version for _, version in recorded}
     assert compared
     for version in compared:

@@ -82,14 +82,14 @@ def test_bar_widths_are_relative_to_longest_bar() -> None:
 def test_small_bars_are_visible_and_bars_fit_width() -> None:
     parts = BarChart("a", Unit.BYTES, "b", ("c", "d"), [Bar("x", (10**9, 1)), Bar("y", (1, 0))])
     long, short = bars_view(parts).bars
-    assert sum(rect.width for rect in long.rects) <= 100
+    assert sum(attributes(long.rects, "width")) <= 100
     assert 0 < short.rects[0].width < 1
     nothing = bars_view(BarChart("a", Unit.BYTES, "b", ("c",), [Bar("x", (0,))]))
     assert nothing.bars[0].rects == []
 
 
 def test_consecutive_line_charts_share_one_view() -> None:
-    kinds = [view.kind for view in views_of([LINES, LINES, BARS, EMPTY, Text(["a"])])]
+    kinds = attributes(views_of([LINES, LINES, BARS, EMPTY, Text(["a"])]), "kind")
     assert kinds == ["lines", "bars", "table", "text"]
 
 
