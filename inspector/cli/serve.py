@@ -21,10 +21,11 @@ NAME = "serve"  # name of the command
 
 _TEXT = """Browse checkpoints in a web browser: from the fleet down to the history of one key.
 
-It needs the extra serve (pip install '.[serve]'), prints a URL with a token that every request
-needs, and runs until Ctrl-C. Several PATHs open on a page of the fleet. Pages of the fleet,
-checkpoints, operators, stores, partitions and keys only read. Keys and values are shown as
-hashes. Each page has a command line that shows the same.
+It needs the extra serve (pip install '.[serve]'), prints an HTTP URL with a token that every
+request needs (for TLS use a proxy), and runs until Ctrl-C. Several PATHs, a pattern or --recursive
+open on a page of the fleet. Pages of the fleet, checkpoints, operators, stores, partitions and
+keys only read. Keys and values are shown as hashes. Each page has a command line that shows the
+same.
 """
 
 

@@ -12,7 +12,7 @@ EXAMPLES: Mapping[str, str] = {
     "audit": f"audit {_QUERY} {_FIXED}",
     "copy": f"copy {_QUERY} NEW --evict leftovers --plan",
     "diff": f"diff {_QUERY} --from-batch 0 --to-batch 1 --limit 2",
-    "files": f"files {_QUERY} --operator 0",
+    "files": f"files {_QUERY}",
     "history": f"""history {_QUERY} --key '{{"value": "once-000"}}'""",
     "info": f"info {_QUERY}",
     "leftovers": f"leftovers {_QUERY} --limit 3",
@@ -33,10 +33,10 @@ EXAMPLES: Mapping[str, str] = {
 """Analysis -> arguments of ``inspector``. An analysis that writes files, or whose output depends on
 the time of day, has no example."""
 
-LINES = {"audit": 13, "files": 12, "memory": 8, "rows": 12}
+LINES = {"audit": 13, "files": 9, "memory": 8, "rows": 8, "sharing": 7, "simulate": 7, "watch": 7}
 """Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
 
-DEFAULT_LINES = 7
+DEFAULT_LINES = 6
 
 
 def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:

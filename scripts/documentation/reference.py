@@ -22,7 +22,7 @@ UNITS = {
     Unit.SHARE: "share",
     Unit.RATIO: "ratio",
     Unit.DURATION_MS: "ms",
-    Unit.TIME_MS: "time",
+    Unit.TIME_MS: "epoch-ms",
     Unit.ID: "number",
     Unit.VALUE: "JSON value",
     Unit.FLAG: "boolean",
