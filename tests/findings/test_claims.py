@@ -70,7 +70,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "A restart has to replay up to": READ,
         "read the newest snapshot and then every delta after it": READ,
         "Spark's maintenance has made no snapshot": MAINTAINS,
-        "If that fails, the query goes on without one": FAILS,
+        "If maintenance fails, the query goes on": FAILS,
         "maintenance errors in the executors' logs": FAILS,
     },
     "SS104": {

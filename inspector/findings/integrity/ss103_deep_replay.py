@@ -2,7 +2,7 @@
 
 What it means:
     A restart has to read the newest snapshot and then every delta after it, and there are many:
-    Spark's maintenance has made no snapshot for long. If that fails, the query goes on without one.
+    Spark's maintenance has made no snapshot for long. If maintenance fails, the query goes on.
 
 How it is proven:
     The deltas above the newest snapshot are counted.
