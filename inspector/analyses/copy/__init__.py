@@ -258,7 +258,7 @@ def copy(  # noqa: PLR0913 - the options of one command
     --provider or --state-format each store of a partition is one new file. No batch is added, so
     that every sink sees the batch ids that it would have seen.
 
-    Exit codes: 0 written and checked; 1 nothing to evict, or a plan of what would be refused; 2
+    Exit codes: 0 written and checked; 1 nothing to evict, or a plan of a refused eviction; 2
     refused, with the reason; 4 the checkpoint is not whole.
 
     Raises:
