@@ -15,7 +15,7 @@ FEW = "default"
 """What a contributor's run takes: a few seconds for all properties together."""
 
 MANY = "full"
-"""What ``pytest -m full`` and CI take: some three minutes of one core."""
+"""What ``pytest -m full`` and CI take: some two minutes of one core."""
 
 MOST = "exhaustive"
 """For a change of what reads bytes: ``pytest -m full --hypothesis-profile=exhaustive``."""
@@ -32,7 +32,7 @@ _ANY_MACHINE: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile(FEW, max_examples=10, **_ANY_MACHINE)
-settings.register_profile(MANY, max_examples=60, **_ANY_MACHINE)
+settings.register_profile(MANY, max_examples=40, **_ANY_MACHINE)
 settings.register_profile(MOST, max_examples=5_000, **_ANY_MACHINE)
 
 
@@ -47,7 +47,7 @@ def costly(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def history(test: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a property whose examples are histories: 5, 30 in a full run, 500 at the most."""
+    """Decorate a property whose examples are histories: 5, 20 in a full run, 500 at the most."""
     count = min(500, settings().max_examples // 2)
     checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     return settings(max_examples=count, suppress_health_check=checks)(test)
@@ -69,7 +69,7 @@ def sampled(values: Sequence[Any], every: int, first: int = 0) -> list[Any]:
     return [_param(row, plain=n % every == first) for n, row in enumerate(rows)]
 
 
-ROUNDS = 4
+ROUNDS = 2
 """How many other partners of the other lists each value meets in a full run."""
 
 

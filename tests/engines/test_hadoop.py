@@ -88,7 +88,7 @@ def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path
     assert any(tables) or command == "verify"
 
 
-@pytest.mark.parametrize("case", attributes(hdfs_cases("4.3.0"), "name")[::6])
+@pytest.mark.parametrize("case", attributes(hdfs_cases("4.3.0"), "name")[::12])
 def test_an_audit_is_that_of_fsspec(case: str, hadoop: api.Options, tmp_path: Path) -> None:
     assert assert_same("audit", plain_copy(case, tmp_path / "mine"), hadoop)["tables"]
 
