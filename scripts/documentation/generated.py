@@ -210,10 +210,10 @@ def inferences(before: str) -> str:
 
 def _inference(item: Inference, before: str) -> str:
     _, says, notes = _entry(f"`{item.name}`", before)
-    effect = "it warns" if item.warns else "it never warns"
+    effect = "warning" if item.warns else "information"
     return (
         f"\n### `{item.name}`\n\n{says}\n\n"
-        f"- Right {item.right:,} of {item.of:,} times ({item.right / item.of:.0%}): {effect}.\n"
+        f"- Right {item.right:,} of {item.of:,} times: {effect}.\n"
         f"{notes.splitlines()[-1]}"
     )
 

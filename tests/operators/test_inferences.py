@@ -19,7 +19,7 @@ def test_inferences_have_documentation_and_counts(name: str) -> None:
     assert name == inference.name
     assert re.fullmatch(r"[a-z]+(-[a-z]+)+", name)
     assert paragraphs[""].endswith(".")
-    assert paragraphs["Made certain by"]
+    assert paragraphs["Decided by"]
     assert 0 <= inference.right <= inference.of
 
 

@@ -79,7 +79,7 @@ def _inference(name: str) -> str:
     """
     inference, paragraphs = INFERENCES[name], docs.entry(name).paragraphs
     often = f"right {inference.right:,} of {inference.of:,} times on random workloads"
-    certain = f"Made certain by: {paragraphs['Made certain by']}."
+    certain = f"Decided by: {paragraphs['Decided by']}."
     return f"inference {name}: {paragraphs['']} It was {often}. {certain}"
 
 
