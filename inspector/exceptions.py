@@ -84,7 +84,7 @@ class OutpacedError(InspectorError, slug="outpaced"):
 
 
 class UnsupportedProviderError(CheckpointError, slug="unsupported-provider"):
-    """The state was written by a provider whose class is not known, whatever its files are called.
+    """The state was written by a provider whose class is not known.
 
     `HDFSBackedStateStoreProvider` and `RocksDBStateStoreProvider` are known, in the packages of
     Spark and Databricks. If another class writes the same files, `Options.provider_format` or
@@ -139,10 +139,7 @@ class NewerFormError(DecodeError, slug="newer-form"):
 
 
 class RefusedSnapshotError(DecodeError, slug="refused-snapshot"):
-    """A snapshot that RocksDB does not open, because its own files contradict each other.
-
-    The message ends with the words of RocksDB.
-    """
+    """A snapshot that RocksDB does not open, because its own files contradict each other."""
 
     @classmethod
     def of(

@@ -53,9 +53,9 @@ class PreflightRow(t.Row, table="lines"):
     item: Annotated[t.Text, "What was compared.", t.Rank(2)]
     verdict: Annotated[
         t.Text,
-        "`ok`, `ignored` (Spark keeps the old one), `option` (it starts with an option alone), "
-        "`unknown` (no file decides it), `silent` (it starts, and its results are wrong) or "
-        "`refused` (it does not start).",
+        "From best to worst: `ok`, `ignored` (Spark keeps the old one), `option` (it starts if an "
+        "option is set), `unknown` (no file decides it), `silent` (it starts, and its results are "
+        "wrong), `refused` (it does not start).",
         t.Rank(1),
     ]
     old: Annotated[t.Text | None, "What the checkpoint in production has.", t.Rank(3)]
@@ -110,13 +110,15 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
 ) -> Report:
     """Check whether a changed query restarts from a checkpoint with correct results.
 
-    PATH is the checkpoint in production. NEW is one that the changed query wrote in a test; one
-    committed batch is enough. Without NEW the query stays as it is, and the lines say what another
-    release (``--to-spark``), mode (``--mode``) or conf (``--conf``) does to this checkpoint. Each
-    line is one thing that a restart depends on, and the worst is the verdict. Refused and silent
-    (wrong results) are errors and exit with 1. Unknown and option are warnings (unknown logic of
-    the query is information), ignored and ok are information. Without ``--before`` the
-    verdict on a stateful query is ``unknown`` at best.
+    PATH is the checkpoint in production. NEW is one that the changed query wrote in a test (topic
+    ``deployment``); one committed batch is enough. Without NEW the query is taken as unchanged, and
+    the lines say what another release (``--to-spark``), mode (``--mode``) or conf (``--conf``) does
+    to this checkpoint. No rows of PATH are read, and Spark does not run.
+
+    Each line is one thing that a restart depends on, and the worst is the verdict. Refused and
+    silent (wrong results) are errors and exit with 1. Unknown and option are warnings, ignored and
+    ok are information, and so is unknown logic of the query. NEW without ``--before`` makes the
+    verdict on a stateful query ``unknown`` at best.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.

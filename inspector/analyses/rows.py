@@ -35,7 +35,8 @@ class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
     row_bytes: Annotated[t.Bytes, "Key and value bytes of the row together.", t.WIDE]
     expires_at_ms: Annotated[
         t.TimeMs | None,
-        "The first clock at which the store's rule removes the row; null if none is known.",
+        "The watermark or processing time at which the store's rule removes the row; null if none "
+        "is known.",
         t.Rank(3),
     ]
     last_put_batch: Annotated[
@@ -67,9 +68,10 @@ def rows(
 ) -> Report:
     """The live rows of a version, decoded by the state schema.
 
-    A table shows 100 rows, unless --limit is given; keys are in no order. --store left shows the
-    rows of one side of a join. Keys and values are in clear, unless --redact hides them, and null
-    if their store has no schema (Spark 3.0 and older): give --key-schema and --value-schema.
+    A table shows 100 rows, unless --limit is given; keys are in no order. --key and --where choose
+    rows, --store left those of one side of a join. ``export rows`` writes Parquet. Keys and values
+    are in clear, unless --redact hides them, and null if their store has no schema (Spark 3.0 and
+    older): give --key-schema and --value-schema.
 
     Returns:
         A report whose rows are read while it is written; its problems are complete when they have

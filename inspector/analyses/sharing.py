@@ -215,8 +215,9 @@ def sharing(
 ) -> Report:
     """Each version: new, changed, same-value and removed rows, and the rows that versions share.
 
-    An executor keeps two versions (HDFS-backed state), and the objects of shared rows once. Rows
-    with the same value were written for nothing; write only values that change.
+    --batch is the last version shown. An executor keeps two versions (HDFS-backed state), and
+    shared objects once: key and value of an untouched row, the key of a row put again. Puts of the
+    same value are wasted; write only values that change.
     """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))

@@ -112,7 +112,7 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     peak_heap_bytes_then: Annotated[
         t.HeapBytes | None, "Heap at that moment.", t.Title("peak heap then"), t.WIDE
     ] = None
-    peak_batch_id: Annotated[t.BatchId | None, "The batch of the most bytes.", t.WIDE] = None
+    peak_batch_id: Annotated[t.BatchId | None, "The batch of `peak_bytes_then`.", t.WIDE] = None
     certainty: Annotated[
         t.Text,
         "`exact`, `at least`, `at most`, `inferred`, `unknown`, or `unchanged` (not concerned).",
@@ -182,8 +182,9 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 ) -> Report:
     """Simulate another watermark delay, timeout or TTL: rows, bytes and heap, now and at peak.
 
-    Replays every version that can be read, and drops each row when the changed rule would. Give one
-    change, that of the first four options below. ``inspector explain limits`` has what
+    Replays every version that can be read, and drops each row when the changed rule would; the
+    checkpoint stays as it is. Give one of the first four options below. Rows dropped or removed
+    before are in no file, so that a longer time often gives ``at least``. Topic ``limits`` has what
     stays unknown, such as joins without --join-retention.
     """
     scenarios_given = watermark_delay, timeout, ttl, dedup_within, old_delay

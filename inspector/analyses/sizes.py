@@ -276,7 +276,7 @@ def sizes(
 ) -> Report:
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field.
 
-    The bytes are those of UnsafeRows; ``memory`` compares them with files and heap.
+    The bytes are those of UnsafeRows, not compressed; ``memory`` compares them with files and heap.
     """
     run = Run.start(path, options)
     if by == FIELD:

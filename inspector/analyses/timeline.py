@@ -51,30 +51,28 @@ _MOST_OF = 0.05
 class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this version"):
     """Rows of one store that expire within the same time."""
 
-    clock: Annotated[t.Text | None, "The clock that the rows go by; null where none is known."]
+    clock: Annotated[t.Text | None, "`watermark` or `processing time`; null if unknown."]
     fate: Annotated[
         t.Text,
-        "`expires`, `expired` (it had before the judged batch, and is there), `never` or "
-        "`unknown`.",
+        "`expires`, `expired` (before the judged batch, and still there), `never` or `unknown`.",
         t.Rank(6),
     ]
     expires_from_ms: Annotated[
         t.TimeMs | None,
-        "When the clock reads so, the first of them may go.",
+        "The clock at which the first of them expires.",
         t.Title("expires from"),
         t.Rank(1),
     ] = None
     within_ms: Annotated[
-        t.DurationMs | None, "How long after that the last of them has gone.", t.Rank(21)
+        t.DurationMs | None, "Time from then until the last has expired.", t.Rank(21)
     ] = None
-    rows: Annotated[t.Count, "The rows that this is about.", t.Rank(2)]
+    rows: Annotated[t.Count, "Rows with this fate.", t.Rank(2)]
     row_bytes: Annotated[t.Bytes, "Their key and value bytes.", t.Rank(3)]
-    rows_left: Annotated[
-        t.Count, "Rows of the store that are there afterwards, if no others come.", t.Rank(4)
-    ]
+    rows_left: Annotated[t.Count, "Rows of the store that remain, if no others come.", t.Rank(4)]
     row_bytes_left: Annotated[t.Bytes, "Their key and value bytes.", t.Rank(5)]
     why: Annotated[
-        t.Text | None, "Why they never expire, why that is not known, or why they may be there."
+        t.Text | None,
+        "Why they never expire, why that is unknown, or why expired rows may be there.",
     ] = None
 
 
@@ -299,7 +297,7 @@ class MeasuresRow(t.Row):
     batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Title("batch time"), t.Rank(2)]
     duration_ms: Annotated[
         t.DurationMs | None,
-        "How long the batch took, by the times of its files in `offsets` and `commits`, in ms; "
+        "How long the batch took, by the times of its files in `offsets` and `commits`; "
         "null if they do not show it, as in a copy.",
         t.Title("took"),
         t.Rank(23),
@@ -410,7 +408,7 @@ def timeline(
 ) -> Report:
     """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when.
 
-    --batch is the last batch shown. Growth is null if too few batches can be read. If the clock of
+    --batch is the last batch shown. Growth is null below 6 batches or 30 seconds. If the clock of
     timers is unknown, ``expiring`` lists them by either; --timeout-kind sets it.
     """
     run = Run.start(path, options)

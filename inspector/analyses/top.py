@@ -80,8 +80,8 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
     ]
     share: Annotated[
         t.Share | None,
-        "The key's part of all that its store has of what it is ranked by: bytes, puts, or "
-        "rows of the join's side; by `oldest`, of the row bytes.",
+        "The key's part of the store's bytes, puts or join rows by which it is ranked; by "
+        "`oldest`, of the row bytes.",
         t.Rank(5),
     ]
 
@@ -136,7 +136,8 @@ def top(
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.
 
-    Each ranking has 5 keys, unless --limit is set; one whose keys are all equal is left out.
+    Each ranking has 5 keys of each store, unless --limit is set; if all keys are equal, only --by
+    shows it. The table ``skew`` is always shown, ``entries`` for lists, maps and sessions.
     """
     run = Run.start(path, options)
     return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)

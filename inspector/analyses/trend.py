@@ -92,9 +92,9 @@ def trend(
 ) -> Report:
     """Trends of many audits: what grew most, how old findings are, which queries do not commit.
 
-    PATH is what ``audit --history`` writes to: a folder, or a table of a catalog. Growth needs two
-    audits of a store. Audits of a part of a checkpoint, or of a batch chosen with --batch, are left
-    out. It exits with 0; -O trend.html writes a page.
+    PATH is the folder, or table of a catalog, to which each ``audit --history PATH`` appends.
+    Growth needs two audits of a store. Audits of a part of a checkpoint, or of a batch chosen with
+    --batch, are left out. It exits with 0; -O trend.html writes a page.
 
     Raises:
         CheckpointError: there is no history at the path.

@@ -27,7 +27,7 @@ from inspector.render.report import Report
 
 
 class CheckRow(t.Row, table="checks"):
-    """A store, over all partitions: what vouches for its files."""
+    """A store, over all partitions: which checks its files passed."""
 
     operator_id: t.OperatorId
     store_name: Annotated[t.StoreName, t.Rank(1)]
@@ -36,13 +36,13 @@ class CheckRow(t.Row, table="checks"):
     ]
     files_without_checksum: Annotated[
         t.Count,
-        "Those of them that hold no checksum: neither their blocks nor their rows do, nor a file "
-        "beside them. A change of their bytes may go unnoticed.",
+        "Those without a checksum in them or beside them: a change of their bytes may go "
+        "unnoticed.",
         t.Rank(3),
     ]
     files_confirmed_by_snapshot: Annotated[
         t.Count,
-        "Those without a checksum that make the same rows as a snapshot does, and that snapshot.",
+        "Those of the latter that are confirmed: deltas and a snapshot make the same rows.",
         t.Rank(4),
     ]
 

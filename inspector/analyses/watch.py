@@ -342,7 +342,7 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 
     A new finding has a line with +, one that is gone a line with -; neither ends the watch. It ends
     after --until or --for (exit code 0), when the checkpoint is gone (3), after five failures of
-    the storage in a row (6), or on Ctrl-C (130). With --wait it can be started before the query.
+    the storage in a row (6), or on Ctrl-C (130).
 
     The state is replayed once at the start; then only files of new batches are read, and the keys
     of all stores are held in memory. Each batch is shown once, when it is committed, also after a

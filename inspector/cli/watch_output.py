@@ -37,8 +37,7 @@ def watch_options() -> Iterator[click.Option]:
         type=click.Path(dir_okay=False),
         metavar="FILE",
         help="Write the metrics of the newest batch to this file, for the textfile collector "
-        "of the Prometheus node exporter. It is rewritten for every batch, and an "
-        "existing file is replaced even without --force.",
+        "of the Prometheus node exporter. Each batch replaces the file, also without --force.",
     )
     yield from display_options()
     yield from message_options()

@@ -53,7 +53,7 @@ class AuditFindingRow(FindingRow, _CheckpointRow, table="findings"):
 class ProblemRow(t.Row, table="problems", empty="none: all files are readable and consistent"):
     """File or folder that cannot be read, is missing, or is not as it should be."""
 
-    problem: Annotated[t.Text, "What is wrong, as a stable name (slug).", t.Rank(1)]
+    problem: Annotated[t.Text, "What is wrong, as a stable name (topic `errors`).", t.Rank(1)]
     path: Annotated[t.Text | None, "The file or folder.", t.Rank(2)]
     offset: Annotated[t.Id | None, "The byte of the file at which it is; null for the whole file."]
     operator_id: Annotated[t.OperatorId | None, t.WIDE]

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 _QUERY = "fixtures/4.3.0/fmgws_event_ignore/checkpoint"  # flatMapGroupsWithState that leaks keys
 _FIXED = "fixtures/4.3.0/fmgws_event_remove/checkpoint"  # the same query without the fault
+_COUNTS = "fixtures/4.3.0/agg_update/checkpoint"  # counts by window and user
+_SESSIONS = "fixtures/4.3.0/session_window/checkpoint"  # another operator in the place of these
 
 EXAMPLES: Mapping[str, str] = {
     "audit": f"audit {_QUERY} {_FIXED}",
@@ -18,7 +20,7 @@ EXAMPLES: Mapping[str, str] = {
     "leftovers": f"leftovers {_QUERY} --limit 3",
     "memory": f"memory {_QUERY}",
     "offsets": f"offsets {_QUERY}",
-    "preflight": f"preflight {_QUERY} {_FIXED}",
+    "preflight": f"preflight {_COUNTS} {_SESSIONS}",
     "rows": f"rows {_QUERY} --limit 2",
     "sharing": f"sharing {_QUERY}",
     "simulate": f"simulate {_QUERY} --timeout 1m",
@@ -33,7 +35,16 @@ EXAMPLES: Mapping[str, str] = {
 """Analysis -> arguments of ``inspector``. An analysis that writes files, or whose output depends on
 the time of day, has no example."""
 
-LINES = {"audit": 13, "files": 9, "memory": 8, "rows": 8, "sharing": 7, "simulate": 7, "watch": 7}
+LINES = {
+    "audit": 13,
+    "files": 9,
+    "memory": 8,
+    "rows": 8,
+    "sharing": 8,
+    "simulate": 7,
+    "timeline": 5,
+    "watch": 7,
+}
 """Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
 
 DEFAULT_LINES = 6

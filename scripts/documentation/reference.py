@@ -41,6 +41,9 @@ _WITH_DEFAULT = {"--batch": "`--batch` (default the last committed)"}
 WIDE_MARK = r"\*"
 """Mark behind the name of a column that a terminal shows only with ``--wide``."""
 
+_NEEDED = {"simulate": 'timeout="1h"'}
+"""Analysis -> keyword without which its call is refused."""
+
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
 
@@ -259,7 +262,8 @@ def _call(analysis: Analysis) -> str:
     ]
     if analysis.relation:
         words[-1] = '"select count(*) from op0_default"'
-    return f"api.{analysis.name}({', '.join(filter(None, [*words, options]))})"
+    keyword = _NEEDED.get(analysis.name, "")
+    return f"api.{analysis.name}({', '.join(filter(None, [*words, options, keyword]))})"
 
 
 # --- tables ----------------------------------------------------------------------------------
