@@ -67,7 +67,7 @@ class StoreInfoRow(t.StoreRow, table="stores", empty="the query keeps no state")
     """One store of an operator, over its partitions."""
 
     operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
-    name_from: Annotated[t.Text, "Where the operator's name comes from."]
+    name_from: Annotated[t.Text, "Where the operator's name is from: `metadata` or `schemas`."]
     partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(21)]
     schema_from: Annotated[
         t.Text,
@@ -77,8 +77,8 @@ class StoreInfoRow(t.StoreRow, table="stores", empty="the query keeps no state")
         t.Count | None, "Leading key columns by which Spark scans; null if none."
     ]
     expires: Annotated[t.Expires, t.Rank(22)]
-    key_schema: Annotated[t.Text | None, "The schema of the keys as DDL.", t.Rank(23)]
-    value_schema: Annotated[t.Text | None, "The schema of the values as DDL.", t.Rank(24)]
+    key_schema: Annotated[t.Text | None, "Schema of the keys as DDL.", t.Rank(23)]
+    value_schema: Annotated[t.Text | None, "Schema of the values as DDL.", t.Rank(24)]
 
 
 class VariableRow(t.StoreRow, table="variables"):
