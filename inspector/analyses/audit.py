@@ -52,7 +52,7 @@ class StoreChangesRow(t.Row, table="changes"):
 
 
 class ExampleRow(t.Row, table="leftovers"):
-    """An expired key that is still there, of the oldest."""
+    """One of the five oldest expired keys that are still there."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(6)]
     partition_id: Annotated[t.PartitionId, t.Rank(7)]
@@ -164,13 +164,14 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Check checkpoints against every rule, with one verdict for each.
 
-    PATH is only read. The exit code is 1 from a warning on (--fail-on), and 4 if something cannot
-    be read. `inspector explain findings` lists the rules. To compare with an earlier batch, use
-    ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
+    PATH is only read: every version that its files can restore (--estimate tells the cost before).
+    The exit code is 1 from a warning on (--fail-on), and 4 if something cannot be read. `inspector
+    explain findings` lists the rules. Keys are shown as hashes (--redact). To compare with an
+    earlier batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
 
-    Several checkpoints give a table with one row each, the most urgent first (unreadable, error,
-    warning, info, ok). A checkpoint that cannot be read does not stop the others. The greatest exit
-    code counts.
+    Several checkpoints give the causes, the most urgent first (unreadable, error, warning, info,
+    ok); --wide gives a row for each checkpoint, --details all reports. A checkpoint that cannot be
+    read does not stop the others. The greatest exit code counts.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the

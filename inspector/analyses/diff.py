@@ -37,7 +37,7 @@ class DifferenceRow(t.PartitionRow, table="diff"):
 
     change: Annotated[t.Change, t.Rank(1)]
     key: Annotated[t.KeyJson, t.Rank(2)]
-    old_value: Annotated[t.Json, "The decoded value of the old version.", t.Rank(3)]
+    old_value: Annotated[t.Json, "The decoded value of the old version; null if added.", t.Rank(3)]
     value: Annotated[t.Json, "The decoded value of the new version; null if removed.", t.Rank(4)]
     key_bytes: t.KeyBytes
     old_value_bytes: t.OldValueBytes | None
@@ -55,11 +55,9 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
     operator_name: t.OperatorName | None
     change: Annotated[t.Change, t.Rank(1)]
     rows: Annotated[t.Count, "Rows that were added, removed or changed.", t.Rank(2)]
-    key_bytes: Annotated[t.Bytes, "Their key bytes together.", t.Rank(21)]
-    old_value_bytes: Annotated[
-        t.Bytes, "Their value bytes in the old version, together.", t.Rank(23)
-    ]
-    value_bytes: Annotated[t.Bytes, "Their value bytes in the new version, together.", t.Rank(22)]
+    key_bytes: Annotated[t.Bytes, "Their key bytes.", t.Rank(21)]
+    old_value_bytes: Annotated[t.Bytes, "Their value bytes in the old version.", t.Rank(23)]
+    value_bytes: Annotated[t.Bytes, "Their value bytes in the new version.", t.Rank(22)]
 
 
 # sums of the columns :data:`_COUNTED`, by operator id, store name and kind of change
@@ -103,9 +101,9 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     """Rows added, removed and changed between two versions.
 
     By default compares the newest committed version with the one before it; --from-batch alone goes
-    to the newest, --to-batch alone from the one before. With two checkpoints, compares the newest
-    committed version of PATH, the old one, with that of PATH2, the new one. The exit code is 0 also
-    if rows differ.
+    to the newest, --to-batch alone from the one before. With two checkpoints, the old version is of
+    PATH, the new one of PATH2; the default of both is the newest committed. The exit code is 0 also
+    if rows differ, and 2 if there is no such version.
     """
     options = options or Options()
     ends = (from_batch, to_batch, from_version, to_version)

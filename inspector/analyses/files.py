@@ -33,15 +33,13 @@ class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
     store_name: Annotated[t.StoreName, t.Rank(10)]
     partition_id: Annotated[t.PartitionId, t.Rank(1)]
     version: Annotated[t.Version | None, t.Rank(2)]
-    tables: Annotated[
-        t.Count, "Table files that it consists of: what a restart from it reads.", t.Rank(6)
-    ]
+    tables: Annotated[t.Count, "Its table files, which a restart from it reads.", t.Rank(6)]
     table_bytes: Annotated[t.Bytes, "File bytes of them, as the snapshot says.", t.Rank(7)]
     missing_tables: Annotated[
         t.Count, "Those that are not there, or have another size than it says.", t.Rank(9)
     ]
     new_tables: Annotated[
-        t.Count | None, "Those that no older snapshot has which is there; null for the oldest."
+        t.Count | None, "Table files that no older snapshot here has; null for the oldest."
     ]
     new_bytes: Annotated[
         t.Bytes | None,
@@ -63,12 +61,11 @@ class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
         t.Count | None, "Entries that are still to be added to an older value.", t.Rank(12)
     ]
     entry_bytes: Annotated[
-        t.Bytes | None, "Bytes of all entries decompressed, with RocksDB's 8 for each."
+        t.Bytes | None, "Decompressed bytes of all entries, with 8 that RocksDB adds to each."
     ]
     entries_per_row: Annotated[
         t.Ratio | None,
-        "Entries divided by live rows, which is space amplification by entries: 1 where "
-        "nothing lies there but what lives.",
+        "Entries divided by live rows (space amplification): 1 if no entry is obsolete.",
     ]
 
 
@@ -153,11 +150,11 @@ class ChainRow(t.Row, table="chains", empty="no stores"):
         t.Id | None, "The newest version that the files can restore.", t.Rank(5)
     ]
     newest_snapshot: Annotated[
-        t.Id | None, "The version of the newest snapshot at or below the judged one.", t.Rank(4)
+        t.Id | None, "The newest snapshot at or below the judged version; null: none.", t.Rank(4)
     ]
     replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(3)]
-    deltas: Annotated[t.Count, "Delta files."]
-    snapshots: Annotated[t.Count, "Snapshot files."]
+    deltas: Annotated[t.Count, "All its delta files."]
+    snapshots: Annotated[t.Count, "All its snapshot files."]
     delta_bytes: Annotated[t.DeltaBytes, t.Rank(8)]
     snapshot_bytes: Annotated[t.SnapshotBytes, t.Rank(9)]
     newest_file_ms: Annotated[t.TimeMs | None, "When the newest of its files was changed."]
@@ -171,8 +168,9 @@ class OtherFilesRow(t.Row, table="other_files"):
     partition_id: Annotated[t.PartitionId, t.Rank(5)]
     kind: Annotated[
         t.Text,
-        "`table`, `table_log`, `abandoned` (attempt not committed), `temporary` (not finished), "
-        "`hadoop_checksum`, `spark_checksum` or `other`.",
+        "`table` (rows that snapshots of RocksDB share), `table_log` (RocksDB's own log), "
+        "`abandoned` (attempt not committed), `temporary` (not finished), `hadoop_checksum`, "
+        "`spark_checksum` or `other`.",
         t.Rank(1),
     ]
     files: Annotated[t.Count, "Number of files.", t.Rank(2)]
@@ -228,7 +226,8 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
     """Inventory of files: chains of deltas and snapshots, replay depth, and all other files.
 
     It reads names and sizes, and of RocksDB's snapshots which tables they share; ``verify`` reads
-    all. ``inspector sql PATH 'from files'`` lists each file.
+    all. ``inspector sql PATH 'from files'`` lists each file. Many deltas to replay slow a restart;
+    ``copy --compact`` (HDFS-backed) makes them one snapshot.
     """
     run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:

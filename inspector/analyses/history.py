@@ -48,14 +48,19 @@ class HistoryRow(
     operator_name: t.OperatorName | None
     store_name: Annotated[t.StoreName, t.Rank(7)]
     partition_id: t.PartitionId
-    event: Annotated[t.EventName, t.Rank(2)]
+    event: Annotated[
+        t.Text,
+        f"What the record did: {t.EVENTS}, `in_snapshot` (value in the oldest snapshot, put by "
+        "then).",
+        t.Rank(2),
+    ]
     key: Annotated[t.KeyJson, t.Rank(3)]
     value: Annotated[t.ValueJson, t.Rank(4)]
     key_bytes: t.KeyBytes
     old_value_bytes: t.OldValueBytes
     value_bytes: t.ValueBytes
     timeout_ms: Annotated[
-        t.TimeMs | None, "When the timer fires that the put set; null if it set none.", t.Rank(5)
+        t.TimeMs | None, "The time of the timer that the put set; null if it set none.", t.Rank(5)
     ]
     watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(6)]
     batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Rank(9)]
@@ -89,8 +94,8 @@ def history(
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.
 
-    It needs --key or --where. Goes from the oldest version that can be restored up to --batch. With
-    a limit, shows the newest changes.
+    It needs --key or --where. It goes from the oldest restorable version up to --batch; --limit
+    keeps the newest changes. --wide adds the clocks. Without any change the exit code is also 0.
 
     Raises:
         CheckpointError: no key is given, or it fits no store.

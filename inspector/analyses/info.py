@@ -67,15 +67,18 @@ class StoreInfoRow(t.StoreRow, table="stores", empty="the query keeps no state")
     """One store of an operator, over its partitions."""
 
     operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
-    name_from: Annotated[t.Text, "Where the operator's name comes from."]
+    name_from: Annotated[t.Text, "Where the operator's name is from: `metadata` or `schemas`."]
     partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(21)]
-    schema_from: Annotated[t.Text, "Where the store's schema comes from."]
+    schema_from: Annotated[
+        t.Text,
+        "Where the store's schema comes from: `file` and its version, `given` by options, `none`.",
+    ]
     prefix_columns: Annotated[
         t.Count | None, "Leading key columns by which Spark scans; null if none."
     ]
     expires: Annotated[t.Expires, t.Rank(22)]
-    key_schema: Annotated[t.Text | None, "The schema of the keys as DDL.", t.Rank(23)]
-    value_schema: Annotated[t.Text | None, "The schema of the values as DDL.", t.Rank(24)]
+    key_schema: Annotated[t.Text | None, "Schema of the keys as DDL.", t.Rank(23)]
+    value_schema: Annotated[t.Text | None, "Schema of the values as DDL.", t.Rank(24)]
 
 
 class VariableRow(t.StoreRow, table="variables"):
@@ -101,9 +104,9 @@ class VariableRow(t.StoreRow, table="variables"):
         t.Rank(14),
     ]
     time_mode: Annotated[
-        t.Text | None, "`TimeMode` of the processor, as Spark's metadata has it.", t.Rank(15)
+        t.Text | None, "`TimeMode` of the processor, by Spark's metadata.", t.Rank(15)
     ]
-    output_mode: Annotated[t.Text | None, "Output mode of the query, as Spark's metadata has it."]
+    output_mode: Annotated[t.Text | None, "Output mode of the query, by Spark's metadata."]
 
 
 class FormatRow(t.Row, table="formats"):
@@ -117,17 +120,20 @@ class FormatRow(t.Row, table="formats"):
 class ConfRow(t.Row, table="confs"):
     """A Spark conf that the state depends on."""
 
-    conf: Annotated[t.Text, "The name of the conf.", t.Rank(1)]
+    conf: Annotated[
+        t.Text, "Its name: provider, codec, formats, watermark policy, partitions.", t.Rank(1)
+    ]
     value: Annotated[t.Text | None, "Its value."]
-    origin: Annotated[t.Text, "Whether the batch recorded the conf, or where its value comes from."]
+    origin: Annotated[t.Text, "`recorded` by the batch or another one, or Spark's `default`."]
 
 
 @analysis(uses=(STATE,), tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow), many=True)
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration.
 
-    It reads names, logs and schemas, and no rows. The summary has the batches and ``restart``:
-    whether and from where the query restarts, by the names of its files. ``verify`` reads them.
+    It reads names, logs and schemas, and no rows. The summary has the watermark, the batches and
+    ``restart``: whether and from where the query restarts, by the names of its files. ``verify``
+    reads them.
     """
     run = Opened.start(path, options, whole_logs=False)
     is_newest = run.version == run.checkpoint.newest_version

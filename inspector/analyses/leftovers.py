@@ -101,7 +101,7 @@ NOTE = (
 
 
 class LargestLeftoverRow(lt.LeftoverRow, table="largest"):
-    """An expired key that is still there, of the largest."""
+    """One of the ten largest expired keys that are still there."""
 
     operator_id: t.OperatorId
     partition_id: Annotated[t.PartitionId, t.Rank(24)]
@@ -117,7 +117,7 @@ class LargestLeftoverRow(lt.LeftoverRow, table="largest"):
 
 
 class RuleRow(t.StoreRow, table="rules"):
-    """The rule by which one store's rows should go."""
+    """The rule by which one store's rows should be removed."""
 
     operator_name: t.OperatorName | None
     expires: Annotated[t.Expires, t.Rank(11)]
@@ -170,11 +170,11 @@ LEFTOVERS_DATA = fact_table(
     "leftovers",
     """Every expired key that is still there, with its proof.
 
-    ``key`` is a struct as in ``rows``, where all stores that can have leftovers have keys of one
-    type and keys are not redacted; else text, the key as JSON or its hash.
+    ``key`` is a struct as in ``rows`` if the keys of all such stores have one type and are not
+    redacted; else text: JSON, or the hash.
 
-    Where one partition alone cannot be sure (timers of group state, times of joins) all are read
-    once when this is called, and once more for the rows.
+    For timers of group state and times of joins all partitions are read once when this is called,
+    and once more for the rows.
     """,
     lt.LeftoverRow.columns(),
     leftover_rows,
@@ -222,6 +222,7 @@ def leftovers(
 ) -> Report:
     """Expired keys that were never removed, each with the batch that proves it.
 
+    The oldest come first. A key that only the next batch will find expired is no leftover.
     ``inspector explain leftover-classes`` describes the classes, and what to do. Keys are in clear,
     unless --redact hides them. Without --fail-on they do not change the exit code.
 

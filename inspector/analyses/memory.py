@@ -49,7 +49,7 @@ class OffHeapRow(t.Row, table="off_heap"):
     kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
     most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."]
     stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."]
-    limit: Annotated[t.Text, "Whether RocksDB keeps to it."]
+    limit: Annotated[t.Text, "`kept`; `soft`, which RocksDB passes rather than fail; or `none`."]
     meaning: t.Meaning
 
 
@@ -202,8 +202,8 @@ class ShapeRow(t.Row, table="shapes"):
     room_bytes: Annotated[t.EstimatedBytes, "What of that heap is left to the state."]
     executors: Annotated[
         t.Count | None,
-        "How many hold it, even if the largest partitions meet on one; null if no number "
-        "does, because one partition takes too much.",
+        "How many hold it, even if the largest partitions meet on one; null if one partition "
+        "takes too much.",
         t.Rank(2),
         t.ESTIMATE,
     ]
@@ -513,13 +513,13 @@ class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version
 
     operator_name: t.OperatorName | None
     objects: Annotated[t.Count, "Objects on the heap, exact.", t.Rank(12)]
-    unsafe_rows: Annotated[t.EstimatedBytes, "Bytes of `UnsafeRow` objects."]
-    byte_arrays: Annotated[t.EstimatedBytes, "Bytes of the arrays behind them."]
-    wrappers: Annotated[t.EstimatedBytes, "Bytes of `StateStoreRow` objects around values."]
-    nodes: Annotated[t.EstimatedBytes, "Bytes of the map nodes."]
-    tables: Annotated[t.EstimatedBytes, "Bytes of the maps' tables."]
-    maps: Annotated[t.EstimatedBytes, "Bytes of the map objects."]
-    prefixes: Annotated[t.EstimatedBytes, "Bytes of the sets of a session window's prefixes."]
+    unsafe_rows: Annotated[t.EstimatedBytes, "`UnsafeRow` objects."]
+    byte_arrays: Annotated[t.EstimatedBytes, "Byte arrays behind them."]
+    wrappers: Annotated[t.EstimatedBytes, "`StateStoreRow` objects around values."]
+    nodes: Annotated[t.EstimatedBytes, "Map nodes."]
+    tables: Annotated[t.EstimatedBytes, "The maps' tables."]
+    maps: Annotated[t.EstimatedBytes, "Map objects."]
+    prefixes: Annotated[t.EstimatedBytes, "Sets of a session window's prefixes."]
     total: Annotated[t.EstimatedBytes, "The sum of these.", t.Rank(11)]
 
 
@@ -597,8 +597,10 @@ def memory(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """State size from files to heap, how many executors hold it, and what would reduce it.
 
-    ``shapes`` has common executors, or that of --heap and --cores. For state in RocksDB: the sizes
-    from files to rows, and the memory used outside the heap.
+    ``shapes`` says how many executors hold the state: of common sizes, or of --heap and --cores.
+    --executors says which heap each needs, or with --heap if the state fits. Bytes of the heap are
+    estimates (``inspector explain heap``). For RocksDB: sizes from files to rows, and memory
+    outside the heap.
     """
     run = Run.start(path, options)
     confs = RocksDbMemory.of(rocksdb_confs)

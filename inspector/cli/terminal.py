@@ -22,8 +22,7 @@ def display_options() -> Iterator[click.Option]:
     yield click.Option(
         ["--wide"],
         is_flag=True,
-        help="Show all columns of tables, and do not wrap lines. Piped output is otherwise "
-        "wrapped at the environment variable COLUMNS, or at 100; 0 means no wrapping.",
+        help="Show all columns of tables, and do not wrap lines.",
     )
     yield click.Option(
         ["--color"],

@@ -109,10 +109,10 @@ class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolera
     name: Annotated[t.Text, "Id of the finding, or name of the metric.", t.Rank(1)]
     operator_id: t.OperatorId | None = None
     store_name: Annotated[t.StoreName | None, t.WIDE] = None
-    before: Annotated[t.Text | None, "What it was, in words; null if it was not.", t.Rank(3)]
+    before: Annotated[t.Text | None, "What it was, in words; null if it is new.", t.Rank(3)]
     now: Annotated[t.Text | None, "What it is.", t.Rank(4)]
     before_value: Annotated[t.Json, "The metric's value, or the bytes of the finding.", t.WIDE]
-    now_value: Annotated[t.Json, "The same of now.", t.WIDE]
+    now_value: Annotated[t.Json, "The same now.", t.WIDE]
 
 
 @dataclass(frozen=True)

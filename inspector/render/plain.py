@@ -132,7 +132,7 @@ class EstimateRow(t.Row, table="estimate"):
     bytes: Annotated[t.EstimatedBytes, "Bytes that are read.", t.Rank(4)]
     core_seconds: Annotated[
         t.Ratio,
-        "Processor time of this machine in seconds, by its pace on rows made up.",
+        "Processor seconds of this machine, by its pace on invented rows.",
         t.ESTIMATE,
         t.Rank(7),
     ]

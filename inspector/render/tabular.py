@@ -253,7 +253,7 @@ PartitionId = Annotated[Id, "The partition of the operator's state."]
 Version = Annotated[Id, "The state version: batch id + 1."]
 BatchId = Annotated[Id, "The batch that made the version."]
 BatchTimestampMs = Annotated[TimeMs, "The processing time of the batch, from the offset log."]
-WatermarkMs = Annotated[TimeMs, "The watermark of the batch; null if there was none."]
+WatermarkMs = Annotated[TimeMs, "The watermark with which the batch ran; null: none."]
 LagMs = Annotated[
     DurationMs, "The batch's processing time less its watermark.", Title("watermark lag")
 ]
@@ -289,12 +289,11 @@ Inserts = Annotated[Count, "Puts of a key that was absent."]
 Updates = Annotated[Count, "Puts of a key that was there."]
 SameValuePuts = Annotated[Count, "Puts of the value that was there."]
 Removals = Annotated[Count, "Records that removed a key that was there."]
-EventName = Annotated[
-    Text,
-    "What the record did: `insert` (the key was absent), `update`, `same_value` (put again "
-    "with its value), `put` (earlier value unknown), `removal`, `absent_removal` (no such key), "
-    "`in_snapshot` (value in the oldest snapshot).",
-]
+EVENTS = (
+    "`insert` (the key was absent), `update`, `same_value` (put again with its value), `put` "
+    "(earlier value unknown), `removal`, `absent_removal` (no such key)"
+)
+EventName = Annotated[Text, f"What the record did: {EVENTS}."]
 Change = Annotated[Text, "How it differs: `added`, `removed` or `changed`."]
 KeyJson = Annotated[Json, "The decoded key; its hash, or null, where keys are redacted."]
 ValueJson = Annotated[Json, "The decoded value."]
@@ -306,7 +305,9 @@ LastPutVersion = Annotated[
 LastPutBatch = Annotated[
     Id, "The batch of the last put; null: before the oldest restorable version."
 ]
-LeftoverClassName = Annotated[Text, "How it outlived its expiry: a class of leftovers."]
+LeftoverClassName = Annotated[
+    Text, "How it outlived its expiry: see `inspector explain leftover-classes`."
+]
 Certainty = Annotated[Text, "`proven` from the bytes, `inferred` by a rule, or `undecided`."]
 ExpiredBatch = Annotated[
     Id, "The batch that found it expired; null: before the oldest restorable one."

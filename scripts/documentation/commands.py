@@ -37,6 +37,8 @@ _MARK = "<!-- Made by scripts/refresh_docs.py -->"
 # Columns that tables of this number of analyses have, and all quantiles, are described on one page
 # for all of them. The page of a command describes its other columns itself.
 _MANY = 5
+# A longer text on the commands that have an option is not repeated for another option.
+_MANY_WORDS = 8
 _QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 
 
@@ -126,7 +128,7 @@ def command_list() -> str:
 
 def _line(name: str) -> str:
     analysis = analyses.load(name)
-    more = "" if analysis.command else " It is a call of `inspector.api`, and no command."
+    more = "" if analysis.command else " A call in Python, no command."
     return f"- [{name}](commands/{name}.md): {analysis.text.split(chr(10))[0]}{more}"
 
 
@@ -150,6 +152,7 @@ def shared_options() -> str:
                     default = item.default if isinstance(item.default, str) else ""
                     users.setdefault(long_flag(item), {})[name] = default
     lines: list[str] = []
+    first_flags: dict[str, str] = {}  # text on the users of an option -> first option with it
     for section in [entry for entry in Section if entry is not Section.OWN]:
         lines += ["", f"### {section.value}", ""]
         lines_by_users: dict[str, list[str]] = {"": []}
@@ -160,7 +163,11 @@ def shared_options() -> str:
             else:
                 (row,) = _help_rows([option])
                 line = _help_line(row, default)
-            lines_by_users.setdefault(_users_text(users[flag]), []).append(line)
+            text = _users_text(users[flag])
+            first = first_flags.setdefault(text, flag)
+            if text not in lines_by_users and len(text.split()) > _MANY_WORDS:
+                text = text if first == flag else f"As for `{first}`:"
+            lines_by_users.setdefault(text, []).append(line)
         for text, entries in lines_by_users.items():
             lines += [text, *([""] if text else []), *entries, *([""] if entries else [])]
     return re.sub("\n{3,}", "\n\n", "\n".join(lines))
@@ -225,8 +232,8 @@ def shared_columns() -> list[Column]:
 
 
 _QUANTILES_TEXT = (
-    "50th, 90th and 99th percentile, by nearest rank, and maximum of the bytes of one row: of its "
-    "key, of its value, and of both."
+    "Percentiles, by nearest rank, and maximum of the bytes of one row: of its key, of its value, "
+    "and of both."
 )
 
 

@@ -36,9 +36,10 @@ EXAMPLES: Mapping[str, str] = {
 the time of day, has no example."""
 
 LINES = {
-    "audit": 13,
+    "audit": 7,
     "files": 9,
-    "memory": 8,
+    "leftovers": 7,
+    "memory": 7,
     "rows": 8,
     "sharing": 8,
     "simulate": 7,
@@ -48,6 +49,9 @@ LINES = {
 """Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
 
 DEFAULT_LINES = 6
+
+FIRST_BLOCK = {"leftovers": "leftover keys"}
+"""Analysis -> beginning of the block of output with which its example begins, if not the first."""
 
 
 def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
@@ -66,6 +70,8 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
     limit = LINES.get(name, DEFAULT_LINES)
     output = printed(shlex.split(command)).rstrip().split("\n\n")
     parts = [part.split("\n") for part in output if not part.startswith("checkpoint ")]
+    while not parts[0][0].startswith(FIRST_BLOCK.get(name, "")):
+        del parts[0]
     result = parts[0][:limit]
     for part in parts[1:]:
         if len(result) + 1 + len(part) > limit:

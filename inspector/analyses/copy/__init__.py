@@ -153,7 +153,9 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
     rows: Annotated[t.Rows, t.Rank(1)]
     row_bytes: Annotated[t.RowBytes, t.Rank(2)]
     evicted: Annotated[
-        t.Count, "Rows that were left out, or whose timers were set to the past.", t.Rank(3)
+        t.Count,
+        "Rows left out; or whose timers were set to the past, which `rows` still counts.",
+        t.Rank(3),
     ]
     files: Annotated[
         t.Count | None,
@@ -188,7 +190,7 @@ class EvictionRow(t.StoreRow, table="evictions"):
 
 
 class EvictedKeyRow(t.StoreRow, table="keys"):
-    """One of the keys that are evicted, as an example."""
+    """One of the evicted keys: up to five for each store and class, as examples."""
 
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
     partition_id: Annotated[t.PartitionId, t.Rank(21)]
@@ -251,15 +253,15 @@ def copy(  # noqa: PLR0913 - the options of one command
 
     PATH is only read; stop the query first. DEST must not exist, or be empty. The copy holds what a
     restart needs of the newest committed batch, or of --batch, and is read back and compared before
-    it gets its name. The report ends with the next steps. With --batch add --sink-has-no-batch-ids;
-    the query runs the next batch again. With --evict rows are left out, or keep their place with
-    timers in the past (--by); ``inspector explain leftover-classes`` has the classes. Of
-    transformWithState all state of a key that --key names is left out. With --partitions,
-    --provider or --state-format each store of a partition is one new file. No batch is added, so
-    that every sink sees the batch ids that it would have seen.
+    it gets its name. The report ends with the next steps. --batch goes with
+    --sink-has-no-batch-ids; the query runs the next batch again. --evict leaves out leftovers or
+    named rows, or sets their timers to the past (--by); ``inspector explain leftover-classes`` has
+    the classes. Of transformWithState all state of a key that --key names is left out.
+    --partitions, --provider and --state-format make each store of a partition one new file. No
+    batch is added: every sink sees the batch ids that it would have seen.
 
-    Exit codes: 0 written and checked; 1 nothing to evict, or a plan of a refused eviction; 2
-    refused, with the reason; 4 the checkpoint is not whole.
+    Exit codes: 0 written and checked, or a plan; 1 nothing to evict and nothing written, or a plan
+    of a refused eviction; 2 refused, with the reason; 4 the checkpoint is not whole.
 
     Raises:
         CheckpointError: it cannot be done, or not so; says why, and what to do.

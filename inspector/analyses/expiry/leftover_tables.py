@@ -58,7 +58,7 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
     threshold_ms: Annotated[t.ThresholdMs | None, t.Rank(5)]
     margin_ms: Annotated[
         t.DurationMs | None,
-        "`threshold_ms` less `clock_ms`: how long it had been expired, in ms.",
+        "`threshold_ms` less `clock_ms`: how long it had been expired.",
         t.WIDE,
     ]
     fired: Annotated[t.Count | None, "How often the key's timer has fired."]
@@ -67,7 +67,7 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
     last_put_ms: Annotated[t.TimeMs | None, "The processing time of the last put's batch.", t.WIDE]
     age_ms: Annotated[
         t.DurationMs | None,
-        "From the last put to the judged batch, in ms of processing time.",
+        "Processing time from the last put to the judged batch.",
         t.WIDE,
     ]
     puts: Annotated[t.Count, "How often the key was put, over all versions that can be replayed."]
@@ -94,14 +94,12 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
         t.Id | None, "The first batch that found one of them expired.", t.Rank(22)
     ]
     untouched: Annotated[
-        t.Count | None, "Keys whose state the call that answered their timeout left as it was."
+        t.Count | None, "Keys whose state the call for their timeout left as it was."
     ]
-    changed: Annotated[
-        t.Count | None, "Keys whose state the call that answered their timeout changed."
-    ]
+    changed: Annotated[t.Count | None, "Keys whose state the call for their timeout changed."]
     empty: Annotated[
         t.Count | None,
-        "Keys whose state the call that answered their timeout emptied, but did not remove.",
+        "Keys whose state the call for their timeout emptied, but did not remove.",
     ]
     fired_max: Annotated[t.Count | None, "How often the timer of one of them has fired, at most."]
     reason: Annotated[t.Reason | None, t.WIDE]
@@ -368,10 +366,8 @@ class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"
         "How many batches ago the rows were last put, counted from the judged one.",
         t.Rank(1),
     ]
-    from_ms: Annotated[
-        t.TimeMs | None, "The processing time of the first batch that is counted here."
-    ]
-    to_ms: Annotated[t.TimeMs | None, "The processing time of the last batch that is counted here."]
+    from_ms: Annotated[t.TimeMs | None, "Processing time of the first batch counted here."]
+    to_ms: Annotated[t.TimeMs | None, "Processing time of the last batch counted here."]
     rows: Annotated[t.Rows, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes, t.Rank(12)]
     share: Annotated[t.Share | None, "Their part of the store's row bytes.", t.Rank(11)]
@@ -390,15 +386,11 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
 
 
 class RetentionRow(t.StoreRow, table="retention"):
-    """Distance of the rows of one side of a join, if there is one, behind the watermark."""
+    """Distance of the rows of one side of a join behind the watermark."""
 
     versions: Annotated[t.Count, "Number of state versions that were compared."]
-    watermark_from_ms: Annotated[
-        t.TimeMs | None, "The lowest watermark of the versions that were compared."
-    ]
-    watermark_to_ms: Annotated[
-        t.TimeMs | None, "The highest watermark of the versions that were compared."
-    ]
+    watermark_from_ms: Annotated[t.TimeMs | None, "Lowest watermark of these versions."]
+    watermark_to_ms: Annotated[t.TimeMs | None, "Highest watermark of these versions."]
     oldest_behind_ms: Annotated[
         t.DurationMs | None,
         "How far behind the watermark the oldest row of any version lay.",

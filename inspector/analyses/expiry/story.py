@@ -118,7 +118,11 @@ class KeyStoryRow(
     store_name: Annotated[t.StoreName, t.WIDE]
     partition_id: Annotated[t.PartitionId, t.WIDE]
     key: Annotated[t.KeyJson, t.Rank(6)]
-    event: Annotated[t.EventName, t.Rank(2)]
+    event: Annotated[
+        t.Text,
+        "What the record did, as in `history`; `-` if there is none, at last `judged`.",
+        t.Rank(2),
+    ]
     clock_ms: Annotated[t.ClockMs | None, t.Rank(4)]
     threshold_ms: Annotated[t.ThresholdMs | None, t.Rank(5)]
     what: Annotated[t.What, t.Rank(3)]

@@ -128,7 +128,9 @@ def offsets(  # noqa: PLR0913 - the options of the command
 ) -> Report:
     """Where each source was after each batch: start, end, records or files read; newest first.
 
-    Also finds the batch that read a position, and prints the starting offsets for a new query.
+    ``--batch N --by partition`` lists what a batch read. --find finds the batch that read a
+    position. --as prints the starting offsets for a new query, after the last committed batch
+    unless --batch or --at names another.
 
     Raises:
         CheckpointError: there is no such batch or source, the time cannot be read, or the options

@@ -19,8 +19,9 @@ Source = Annotated[t.Text, "The source: its place among the sources, from 0, or 
 # type of the columns with the kind of a source
 SourceKind = Annotated[
     t.Text,
-    "What wrote the offset, by its form: `kafka`, `files`, `delta` and so on; `number` for `rate` "
-    "and `socket`, `unknown` for any other.",
+    "What wrote the offset, by its form: `kafka`, `event-hubs`, `kinesis`, `pulsar`, `files`, "
+    "`auto-loader`, `delta`, `iceberg`, `paimon`, `rate-micro-batch`, `number` for `rate` and "
+    "`socket`, `unknown` for any other.",
 ]
 # type of the columns with the position of a source, or of its partition, before a batch
 Start = Annotated[
@@ -44,7 +45,7 @@ class OffsetRow(t.Row, table="offsets", empty="no entry of the offset log could 
     kind: Annotated[SourceKind, t.Rank(8)]
     partition: Annotated[
         t.Text | None,
-        "With `--by partition`: the topic and partition, shard, file or table version.",
+        "With `--by partition`: topic and partition, shard, file path or table version.",
         t.Rank(3),
     ] = None
     start: Annotated[Start | None, t.Rank(4)] = None
@@ -70,15 +71,16 @@ class OffsetRow(t.Row, table="offsets", empty="no entry of the offset log could 
 
 
 class FoundRow(t.Row, table="found", empty="no source can have read it"):
-    """One answer to the question which batch read a position; with `--find`."""
+    """An answer to `--find`: which batch read the position."""
 
     source: Annotated[Source, t.Rank(2)]
     kind: Annotated[SourceKind, t.Rank(8)]
     partition: Annotated[t.Text | None, "The partition, or the whole path of the file."] = None
     answer: Annotated[
         t.Text,
-        "`read`, `planned` (the batch is not committed), `between` (of two batches, whose entries "
-        "do not say it), `earlier` (than the log goes back), `later` (not read yet) or `absent`.",
+        "`read`, `planned` (the batch is not committed), `between` (after `older_batch`, up to "
+        "`newer_batch`: entries are gone), `earlier` (than the log goes back), `later` (not read "
+        "yet) or `absent`.",
         t.Rank(1),
     ]
     batch_id: Annotated[t.Id | None, "The batch that read it.", t.Rank(3)] = None
@@ -111,14 +113,14 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
     last_batch: Annotated[t.Id, "The batch after which the new query begins.", t.Rank(6)]
     newest_file_ms: Annotated[
         t.TimeMs | None,
-        "When the newest file that was read was changed, of a source of files.",
+        "When the newest file that a file source read was changed.",
         t.Rank(8),
     ] = None
-    note: Annotated[t.Text | None, "What has to be known.", t.Rank(7)] = None
+    note: Annotated[t.Text | None, "Advice, such as what is read again.", t.Rank(7)] = None
 
 
 class ReadFileRow(t.Row, table="read_files", empty="no source of files"):
-    """A file that a file source has read; with `--as`."""
+    """A file that a file source has read up to `last_batch`; with `--as`."""
 
     source: Annotated[Source, t.Rank(2)]
     path: Annotated[t.Text, "The file.", t.Rank(1)]

@@ -123,10 +123,6 @@ LIMIT = Option(
 )
 
 # help of both schema options; the placeholder is ``key`` or ``value``
-_SCHEMA_HELP = (
-    "Schema of a store's {}s, if the checkpoint has none (Spark 3.0 and older) or a "
-    "wrong one: Spark DDL, StructType JSON, or @FILE; repeatable."
-)
 _HELP = {  # help texts of the shared options, by fields of :class:`Options`
     "storage_options": "Option for the fsspec driver of the storage; repeatable.",
     "provider_format": "Format of the state files, if their state store provider is none of "
@@ -158,8 +154,9 @@ _HELP = {  # help texts of the shared options, by fields of :class:`Options`
     "'value.count>10' for a field of the value. OP is one of = != < <= > >= ~= (regular "
     "expression) contains. Quote it for the shell, use a dot for a field of a struct, and null for "
     "null; repeatable.",
-    "key_schemas": _SCHEMA_HELP.format("key"),
-    "value_schemas": _SCHEMA_HELP.format("value"),
+    "key_schemas": "Schema of a store's keys, if the checkpoint has none (Spark 3.0 and older) or "
+    "a wrong one: Spark DDL, StructType JSON, or @FILE; repeatable.",
+    "value_schemas": "Schema of a store's values, in the same forms; repeatable.",
     "thresholds": "Threshold of a finding, such as skew_ratio=5, heap_bytes=8GiB, or SS202=100 "
     "for at least 100 rows; repeatable. The findings page lists all of them.",
     "cache": "Cache reports in this folder, on any storage. As long as no file of a checkpoint "
@@ -257,7 +254,10 @@ RULES = _group("timeout_kind", "event_time_fields", "operator_rules", "join_rete
 # declarations of the options of the engine, by fields of ``EngineOptions``
 _ENGINE = {
     "name": Option(
-        "Where to read: in this process, or on Spark's executors.", choices=NAMES, flag="--engine"
+        "Where to read: in this process, or on Spark's executors. auto: on Spark if one is "
+        "configured, or for 16 GiB and more.",
+        choices=NAMES,
+        flag="--engine",
     ),
     "master": Option(
         "Read on the Spark with this master, such as spark://host:7077, yarn, k8s://..., local[4], "
