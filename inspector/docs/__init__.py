@@ -75,6 +75,7 @@ _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
 _ALSO = "Spark: "  # begin of a line of an entry whose code words are names of the entry, too
+_SLUGS = "Slugs: "  # begin of the line of a finding with slugs of its problems, names as well
 _CLASSES = "Classes: "  # begin of the line whose code words are names like that of the heading
 _MESSAGES = "messages.txt"
 """File with names of entries, and below each the phrases of its messages; ``...`` is anything."""
@@ -379,7 +380,7 @@ def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
             if names:
                 yield names, "\n".join(lines) + "\n"
             names, lines = (_names(heading) if level == _ENTRY_LEVEL else []), []
-        if names and line.startswith((_ALSO, _CLASSES)):
+        if names and line.startswith((_ALSO, _CLASSES, _SLUGS)):
             names += _CODE.findall(line)
         lines.append(line)
     if names:

@@ -57,6 +57,20 @@ def test_topic_finds_the_page_of_a_word(topic: str, title: str) -> None:
     assert outcome.out.startswith(f"{title}\n")
 
 
+@pytest.mark.parametrize(
+    ("slug", "finding"),
+    [
+        ("missing-delta", "### SS101: "),
+        ("missing-version", "### SS105: "),
+        ("partition-counts", "### SS109: "),
+        ("denied", "### SS116: "),
+        ("storage", "### SS117: "),
+    ],
+)
+def test_slug_of_a_problem_finds_its_finding(slug: str, finding: str) -> None:
+    assert finding in run("explain", slug).out
+
+
 def test_unknown_topic_is_a_usage_error_with_suggestions() -> None:
     outcome = run("explain", "TruncatdError")
     assert (outcome.code, outcome.out) == (2, "")
