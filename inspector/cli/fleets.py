@@ -51,7 +51,8 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         candidates = list(candidates)
     with Spool() as spool:
         output, display = parsed["output"], display_of(parsed)
-        form = Form(analysis.name, output, display, parsed["details"], spool.keep)
+        has_filters = analysis.has_verdict
+        form = Form(analysis.name, output, display, parsed["details"], has_filters, spool.keep)
         fleet = _Fleet(analysis, parsed, options, form)
         members = list(fleet.members(candidates, options, filters))
         if options.cache is not None:

@@ -68,6 +68,7 @@ class Form:
     output: str  # name of the format
     display: Display  # width and colours of text
     details: bool  # whole reports follow the table
+    has_filters: bool  # the command has the options --level and --finding
     keep: Kept  # stores the text of a checkpoint until the document is written
 
     def member(self, report: ReportData, exit_code: Callable[[], int]) -> Member:
@@ -257,9 +258,10 @@ def _for_people(
             yield from form.display.text(escape(path), "heading")
         yield from member.text()
     if not form.details:
+        filters = ", --level and --finding for some of them" if form.has_filters else ""
         yield from form.paragraph(
             "Use --details for the whole report of each checkpoint, --wide for a row with all "
-            "numbers, --level and --finding for some of them."
+            f"numbers{filters}."
         )
 
 

@@ -68,6 +68,18 @@ def test_finding_filter_keeps_the_exit_code(fleet: Path) -> None:
     assert run("audit", LEAK, "--finding", "SS203").code == 2
 
 
+@pytest.mark.parametrize(
+    ("command", "end"),
+    [
+        ("audit", "with all numbers, --level and --finding for some of them."),
+        ("leftovers", "with all numbers."),
+    ],
+)
+def test_fleet_report_names_options_of_its_command(command: str, end: str) -> None:
+    words = run(command, checkpoint_of("agg_update"), checkpoint_of("agg_append")).out.split()
+    assert " ".join(words).endswith(end)
+
+
 def test_path_pattern_matches_checkpoints(fleet: Path) -> None:
     outcome = run("audit", f"{fleet}/*/h*", "-o", "json")
     assert (outcome.code, levels(outcome)) == (0, [("healthy", "ok")])
