@@ -207,7 +207,7 @@ def test_fleet_members_in_memory_are_small(output: str) -> None:
     """Pickle writes an object that several members share once, as memory has it once."""
     report = api.audit(FEW[0])
     with Spool() as spool:
-        form = Form("audit", output, Display(), details=False, keep=spool.keep)
+        form = Form("audit", output, Display(), details=False, has_filters=True, keep=spool.keep)
         members = [form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(100)]
         assert not isinstance(members[0].text, str)
         fields = attributes(members, "row", "columns", "names", "cause", "to_do")

@@ -30,7 +30,7 @@ def keep(pieces: Iterator[str]) -> Callable[[], Iterator[str]]:
 
 
 def form(output: str = "table", *, details: bool = False) -> Form:
-    return Form("audit", output, Display(), details, keep)
+    return Form("audit", output, Display(), details, has_filters=True, keep=keep)
 
 
 def audit(path: str, size: int = 0, *, bad: bool = False, **options: Any) -> Report:
@@ -145,7 +145,7 @@ def test_fleet_includes_whole_reports_on_request() -> None:
 
 
 def test_fleet_groups_checkpoints_by_cause() -> None:
-    result = Form("audit", "table", Display(80), details=False, keep=keep)
+    result = Form("audit", "table", Display(80), details=False, has_filters=True, keep=keep)
     reports = []
     for number, keys in enumerate((3, 1200)):
         item = finding(evidence="bad")
