@@ -190,7 +190,7 @@ class EvictionRow(t.StoreRow, table="evictions"):
 
 
 class EvictedKeyRow(t.StoreRow, table="keys"):
-    """One of the evicted keys: up to five for each store and class, as examples."""
+    """One of the evicted keys, in plans too: up to five for each store and class."""
 
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
     partition_id: Annotated[t.PartitionId, t.Rank(21)]
