@@ -11,9 +11,9 @@ import pytest
 
 from inspector.discovery.checkpoint import open_checkpoint
 from tests import byte_damage
+from tests.checkpoint_files import contents_below
 from tests.fixture_folder import FIXTURES
 from tests.injection import _contents
-from tests.listings import contents_below
 from tests.reports import slugs
 
 CASE = FIXTURES / "4.3.0/codec_zstd/checkpoint"

@@ -21,10 +21,10 @@ from inspector.discovery.tasks import Task
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import CheckpointError
 from inspector.render.renderers import render
+from tests.checkpoint_files import contents_below
 from tests.cli.support import COMMANDS as COMMANDS_OF_REPORTS
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
-from tests.listings import contents_below
 from tests.profiles import crossed
 
 PLANTED = {

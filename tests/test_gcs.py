@@ -12,8 +12,8 @@ import pytest
 
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
+from tests.checkpoint_files import contents_below
 from tests.fixture_folder import NEWEST
-from tests.listings import contents_below
 from tests.test_object_stores import ANALYSES, assert_only_root_is_read_twice, told
 
 BUCKET = "checkpoints"

@@ -13,8 +13,8 @@ import inspector.api as api
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint import drivers
 from inspector.render.report import Report
+from tests.checkpoint_files import contents_below
 from tests.fixture_folder import NEWEST
-from tests.listings import contents_below
 from tests.reports import cell_values
 from tests.test_object_stores import ANALYSES, CASES, assert_only_root_is_read_twice, told
 

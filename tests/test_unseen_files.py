@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.attributes import attributes
+from tests.checkpoint_files import files_below
 from tests.cli.support import run
 from tests.faults import refusing
 from tests.fixture_folder import NEWEST
-from tests.listings import files_below
 from tests.profiles import sampled
 from tests.reports import cell_values
 

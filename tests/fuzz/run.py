@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.attributes import attributes
+from tests.checkpoint_files import contents_below
 from tests.fuzz.targets import SEEDS, TARGETS, seeds_of
-from tests.listings import contents_below
 
 ROOT = Path(__file__).resolve().parents[2]
 HARNESSES = Path(__file__).parent / "kernel"

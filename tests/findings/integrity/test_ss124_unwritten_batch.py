@@ -15,9 +15,10 @@ from inspector import api
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.integrity import ss124_unwritten_batch
 from inspector.findings.verdict import Level
+from tests.checkpoint_files import files_below
 from tests.cli.support import run
 from tests.fixture_folder import NEWEST
-from tests.listings import files_below, newest_batch
+from tests.listings import newest_batch
 from tests.reports import finding_ids, findings_with_id
 
 LATER_MS = 1_000
