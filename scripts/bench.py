@@ -4,7 +4,7 @@
     python scripts/bench.py                 the whole of it: needs Java 17 and PySpark 4.3
     python scripts/bench.py --no-spark      without what it is held against
     python scripts/bench.py --engine spark  the engine on Spark instead: needs both too
-    python scripts/bench.py --smoke         seconds: only that it works
+    python scripts/bench.py --smoke         seconds: only that it works; with Spark without a copy
 
 It makes its checkpoint itself (``benchmark/checkpoint.py``; with ``--folder`` it is kept and used
 again) and measures
@@ -257,7 +257,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--engine", choices=("local", "spark"), default="local")
     parser.add_argument("--reshape", action="store_true", help="only the copy on Spark")
     parser.add_argument("--no-spark", action="store_true")
-    parser.add_argument("--smoke", action="store_true", help="tiny; Spark for --engine spark only")
+    parser.add_argument("--smoke", action="store_true", help="tiny; Spark for --engine spark alone")
     parser.add_argument("--json", action="store_true", help="only the line of JSON")
     parser.add_argument("--folder", type=Path, help="where checkpoints are made and kept")
     args = parser.parse_args()
@@ -281,7 +281,10 @@ def measure(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
         return {"reshape": on_spark.measure_reshaping(folder, size, runs), "machine": machine()}
     if arguments.engine == "spark":
         result = kept(folder / "spark_whole", size)
-        return {"engine": on_spark.measure(folder, result, runs)} | about(result)
+        engine = on_spark.measure(folder, result, runs)
+        if not arguments.smoke:
+            engine["reshape"] = on_spark.measure_reshaping(folder, size, runs)
+        return {"engine": engine} | about(result)
     result = kept(folder / "whole", size)
     small = kept(folder / "share", size._replace(keys=max(arguments.keys // 60, 100)))
     base = size._replace(keys=max(arguments.keys // 15, 100))

@@ -175,8 +175,16 @@ def test_content_policy_blocks_other_scripts(
 # --- what people can do with it --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (DESKTOP, "dark")])
-@pytest.mark.parametrize("name", ["fmgws_event_ignore", "broken", "hostile", "fleet"])
+@pytest.mark.parametrize(
+    ("name", "size", "scheme"),
+    [
+        ("fmgws_event_ignore", PHONE, "light"),
+        ("broken", DESKTOP, "dark"),
+        ("hostile", PHONE, "dark"),
+        ("fleet", DESKTOP, "light"),
+        ("fleet", PHONE, "dark"),
+    ],
+)
 def test_axe_finds_no_violations(
     name: str, size: tuple[int, int], scheme: str, pages: dict[str, Path], chromium: Browser
 ) -> None:

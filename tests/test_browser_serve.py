@@ -24,9 +24,15 @@ pytestmark = pytest.mark.browser
 
 WIDE, NARROW = (1200, 900), (400, 844)  # sizes of a desktop and of a phone
 LOOKS: list[tuple[tuple[int, int], Any]] = [
-    *((WIDE, "light"), (NARROW, "dark")),
     *((WIDE, "dark"), (NARROW, "light")),
+    *((WIDE, "light"), (NARROW, "dark")),
 ]
+JUDGED_BY_AXE = {"hdfs": 0, "join": 1}
+"""Kind of state -> 0 or 1. Axe, which is slow, sees each level of the two in one of the last looks.
+
+The levels of the other kinds are the same components, and a page of eight thousand elements takes
+axe ten seconds.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +94,13 @@ def visit(result: Loaded, url: str) -> None:
     assert result.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
 
 
+def look_as(result: Loaded, size: tuple[int, int], scheme: Any) -> None:
+    """Give the window of a page a size, and the system a colour scheme."""
+    result.page.set_viewport_size({"width": size[0], "height": size[1]})
+    result.page.emulate_media(color_scheme=scheme)
+    result.page.evaluate("new Promise(requestAnimationFrame)")
+
+
 def violations(result: Loaded) -> list[Any]:
     """The faults that axe finds in a page, with all details open."""
     from axe_playwright_python.sync_playwright import Axe
@@ -110,10 +123,14 @@ def links(result: Loaded) -> list[str]:
     return urls
 
 
-@pytest.mark.parametrize("index", range(len(STORES) + 2), ids=[*STORES, "hostile", "leaking"])
+KINDS = [*STORES, "hostile", "leaking"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_level_is_accessible_and_loads_nothing_from_elsewhere(
-    index: int, base: str, chromium: Browser
+    kind: str, base: str, chromium: Browser
 ) -> None:
+    index = KINDS.index(kind)
     with tab(chromium) as result:
         visit(result, f"{base}/?token={TOKEN}")
         assert result.page.url == f"{base}/"
@@ -126,14 +143,13 @@ def test_every_level_is_accessible_and_loads_nothing_from_elsewhere(
             levels[level] = url
             visit(result, url)
             waiting += links(result)
-            # Over the first kinds of state axe, which is slow, sees each level in each look.
-            first = (len(levels) + index) % len(LOOKS)
-            for size, scheme in (*LOOKS[first + 1 :], *LOOKS[: first + 1]):
-                result.page.set_viewport_size({"width": size[0], "height": size[1]})
-                result.page.emulate_media(color_scheme=scheme)
-                result.page.evaluate("new Promise(requestAnimationFrame)")
+            for size, scheme in LOOKS:
+                look_as(result, size, scheme)
                 assert result.evaluate("document.documentElement.scrollWidth <= innerWidth"), url
-            assert index >= len(LOOKS) or violations(result) == [], (url, size, scheme)
+            if kind in JUDGED_BY_AXE:
+                size, scheme = LOOKS[2 + (len(levels) + JUDGED_BY_AXE[kind]) % 2]
+                look_as(result, size, scheme)
+                assert violations(result) == [], (url, size, scheme)
             assert result.said == [], url
         assert set(levels) == LEVELS
         assert [url for url in result.requested if not url.startswith(f"{base}/")] == []

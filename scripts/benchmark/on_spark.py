@@ -68,7 +68,6 @@ def measure(folder: Path, sample: Made, runs: Runs) -> dict[str, Any]:
         "per_local": {c: round(best[c]["spark"] / best[c]["local"], 2) for c in CORES},
         "two_cores_faster": round(best[1]["spark"] / best[2]["spark"], 2),
         "memory": measure_memory(folder, size, runs, result[2]["workers"]),
-        "reshape": measure_reshaping(folder, size, runs),
     }
 
 

@@ -51,7 +51,7 @@ def flat(column: Any) -> list[Any]:
     "checkpoint",
     [
         *(pytest.param(checkpoint_of(name), id=name) for name in FEW),
-        *(pytest.param(path, id=_name(path), marks=pytest.mark.full) for path in ALL[::3]),
+        *(pytest.param(path, id=_name(path), marks=pytest.mark.full) for path in ALL[::5]),
     ],
 )
 def test_view_has_the_rows_of_an_export(checkpoint: Path) -> None:

@@ -88,7 +88,7 @@ def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path
     assert any(tables) or command == "verify"
 
 
-@pytest.mark.parametrize("case", attributes(hdfs_cases("4.3.0"), "name")[::12])
+@pytest.mark.parametrize("case", attributes(hdfs_cases("4.3.0"), "name")[::24])
 def test_an_audit_is_that_of_fsspec(case: str, hadoop: api.Options, tmp_path: Path) -> None:
     assert assert_same("audit", plain_copy(case, tmp_path / "mine"), hadoop)["tables"]
 
@@ -149,7 +149,7 @@ def test_files_that_spark_lists_are_checked_by_nobody_but_us(
     assert "bad-frame" in cell_values(problems, "problem")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", ["audit", "rows", "diff"])
 def test_a_query_that_has_written_no_state_yet(
     command: str, hadoop: api.Options, tmp_path: Path
 ) -> None:
@@ -303,7 +303,7 @@ def endless(folder: Path) -> Endless:
     return query
 
 
-@pytest.mark.parametrize("command", ["rows", "changes", "diff", "leftovers"])
+@pytest.mark.parametrize("command", ["changes", "leftovers"])
 def test_tables_are_of_one_batch_or_not_there(
     command: str, hadoop: api.Options, tmp_path: Path
 ) -> None:

@@ -382,10 +382,11 @@ class Round(NamedTuple):
     changed: list[str]
 
 
-def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
+def rounds_of_a_driver(path: str, folder: str) -> list[Round]:
     """Start two sessions one after the other, whose workers lack the package.
 
-    Each session counts facts. Its round has the changes of the process and the folders left.
+    The first reads files by fsspec, the second by Hadoop. Each session counts facts. Its round has
+    the changes of the process and the folders left.
     """
     from inspector.engines.session import _scopes
     from inspector.engines.spark import SparkEngine
@@ -396,7 +397,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
         import_module("pkg_resources")
     result = []
     before = process_settings()
-    for _ in range(2):
+    for io in ("fsspec", "hadoop"):
         engine = SparkEngine.of(None, "local[2]", {}, io=io)
         run = Run.start(path, Options(engine=EngineOptions("spark", session=engine.session, io=io)))
         work = [Work(task.to_json(), task.file_bytes) for task in run.tasks(Request())]
@@ -429,11 +430,10 @@ def process_settings() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("io", ["fsspec", "hadoop"])
-def test_consecutive_sessions_leave_nothing_behind(tmp_path: Path, io: str) -> None:
+def test_consecutive_sessions_leave_nothing_behind(tmp_path: Path) -> None:
     path = checkpoint_of("agg_append")
     with driver(tmp_path) as process:
-        first, second = process.run(rounds_of_a_driver, str(path), str(tmp_path), io)
+        first, second = process.run(rounds_of_a_driver, str(path), str(tmp_path))
     assert first.rows == second.rows > 0
     assert first.folders >= 2, "the package as a zip, and what the session needs"
     assert "Python twin" in str(first.note), "the package was not sent to the workers"

@@ -27,7 +27,7 @@ from tests.spark_support import WITH_SPARK
 
 pytestmark = WITH_SPARK
 DAY_MS = 24 * 3_600_000
-EVERY, EVERY_PLAIN = 36, 72
+EVERY, EVERY_PLAIN = 60, 120
 """Of so many changes a full run, and a plain one, restarts one: all take half an hour, which
 ``scripts/lab/judge_restarts.py`` has."""
 
