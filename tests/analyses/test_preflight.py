@@ -96,10 +96,6 @@ def test_unchanged_query_restarts(case: str) -> None:
     assert {rule for rule, verdict in bad if verdict not in ("ok", "unknown")} <= {"SS489"}
 
 
-def reversed_fields(fields: Fields) -> Fields:
-    return fields[::-1]
-
-
 def renamed(fields: Fields) -> Fields:
     return [replace(fields[0], name="other"), *fields[1:]]
 

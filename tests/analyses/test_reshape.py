@@ -178,9 +178,22 @@ def test_spark_engine_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_uncommitted_batch_is_not_reshaped(tmp_path: Path) -> None:
     root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "checkpoint"))
     (root / "commits/9").unlink()
-    message = refusal(root, tmp_path, partitions=3, stopped=True)
+    message = refusal(root, tmp_path, partitions=3)
     assert "batch 9 was planned and not committed" in message
     assert "let the query run it" in message
+    assert "--stopped" not in message, "it would be refused, too"
+    assert "leave the batch out" not in message, "the sink may have it"
+
+
+def test_planned_batch_with_incomplete_state_is_left_out_of_a_reshaped_copy(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(checkpoint("agg_update"), tmp_path / "checkpoint"))
+    (root / "commits/9").unlink()
+    (root / "state/0/0/10.delta").unlink()
+    assert "leave the batch out with --batch 8" in refusal(root, tmp_path, partitions=3)
+    options, dest = Options(batch=8), tmp_path / "without"
+    report = api.copy(str(root), str(dest), options, partitions=3, stopped=True)
+    assert report.summary["written"]
+    assert not (dest / "offsets/9").exists()
 
 
 def test_row_without_a_known_partition_is_refused(

@@ -19,7 +19,6 @@ from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import FIXTURES
 from tests.reports import cell_values
 
-OLD = FIXTURES / "3.5.9"
 NAMES = ["user", "id", "name", "day", "item"]
 NO_ANSI = {"spark.sql.ansi.enabled": "false"}
 

@@ -39,7 +39,6 @@ since_4_1 = pytest.mark.skipif(spark_release() < (4, 1), reason="4.0 hands over 
 
 STRICT = TableOptions(mode=ProblemMode.FAILFAST)
 AGG = checkpoint_of("agg_append")
-JOIN = checkpoint_of("join_left_outer")
 MODED = (*TYPED, "versions", "leftovers")
 
 

@@ -9,19 +9,13 @@ from hypothesis import strategies as st
 from inspector.exceptions import DecodeError
 from inspector.sparktypes import (
     LONG,
-    DataType,
     DecimalType,
     StructField,
-    StructType,
     decimal_type,
     unique_names,
     widen_timeout,
 )
 from inspector.sparktypes.ddl import parse_ddl, to_ddl
-
-
-def schema(*fields: tuple[str, DataType]) -> StructType:
-    return StructType(tuple(StructField(name, data_type) for name, data_type in fields))
 
 
 @pytest.mark.parametrize(

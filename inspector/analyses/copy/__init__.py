@@ -426,14 +426,14 @@ class _Copy:
         CheckpointError or SourceNotWholeError: the copy cannot be made. EngineError: the engine
         reads files by Spark (``--io hadoop``), or it cannot move rows.
         """
-        self._check_source()
-        if self._planned:
+        if self._planned:  # before checks that advise --stopped: it would not help here
             raise CheckpointError(
                 f"batch {self._batch_to_repeat} was planned and not committed, and runs again with "
                 "state that it has written before: let the query run it, stop the query, and "
-                "copy it then",
+                f"copy it then{self._without_planned_batch()}",
                 self._checkpoint.root,
             )
+        self._check_source()
         reshape = reshaping.Reshape(self._run, target)
         check_new(self._dest, self._options, self._checkpoint.storage)
         facts = self._source_facts()
@@ -600,17 +600,15 @@ class _Copy:
                     "evict then",
                     root,
                 )
-            unwritten = self._is_next_unwritten()
             if not self._assumed.stopped:
-                without = f". Or leave the batch out with --batch {batch}" if unwritten else ""
                 raise CheckpointError(
                     f"batch {last} was planned and not committed: the query runs, or ended within "
                     "the batch. Stop it and add --stopped: the copy has the planned batch, which "
-                    f"then runs again{without}",
+                    f"then runs again{self._without_planned_batch()}",
                     root,
                 )
             has_ids = bool(self._checkpoint.logs.unique_ids and self._checkpoint.operators)
-            if has_ids and not (unwritten or self._assumed.sink_has_no_batch_ids):
+            if has_ids and not (self._is_next_unwritten() or self._assumed.sink_has_no_batch_ids):
                 raise CheckpointError(NO_IDS.format(batch=last), root)
             return
         is_unfinished = not self._run.is_of_chosen_version
@@ -627,6 +625,12 @@ class _Copy:
         effect = LOSES_STATE if self._checkpoint.operators else LOSES_ROWS
         text = SKIPPED.format(next=batch + 1, batch=batch, effect=effect, instead=instead)
         raise CheckpointError(text, root)
+
+    def _without_planned_batch(self) -> str:
+        """Return advice to leave the planned batch out; empty if the sink may have it."""
+        if not self._is_next_unwritten():
+            return ""
+        return f". Or leave the batch out with --batch {self._version - 1}"
 
     def _is_next_unwritten(self) -> bool:
         """Return True if the sink cannot have the next batch, as some of its state is not written.
