@@ -117,8 +117,9 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
 
     Each line is one thing that a restart depends on, and the worst is the verdict. Refused and
     silent (wrong results) are errors and exit with 1. Unknown and option are warnings, ignored and
-    ok are information, and so is unknown logic of the query. NEW without ``--before`` makes the
-    verdict on a stateful query ``unknown`` at best.
+    ok are information, and so is unknown logic of the query. No file records that logic (filters,
+    aggregates, code): with NEW but without ``--before`` the verdict on a stateful query is
+    ``unknown`` at best.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.

@@ -215,9 +215,10 @@ def sharing(
 ) -> Report:
     """Each version: new, changed, same-value and removed rows, and the rows that versions share.
 
-    --batch is the last version shown. An executor keeps two versions (HDFS-backed state), and
-    shared objects once: key and value of an untouched row, the key of a row put again. Puts of the
-    same value are wasted; write only values that change.
+    All versions that the files can restore are shown, up to --batch. An executor keeps two versions
+    (HDFS-backed state), and shared objects once: key and value of an untouched row, the key of a
+    row put again. Puts of the same value are wasted; write only values that change. ``inspector
+    history`` shows each put of a key.
     """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))

@@ -80,8 +80,7 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
     ]
     share: Annotated[
         t.Share | None,
-        "The key's part of the store's bytes, puts or join rows by which it is ranked; by "
-        "`oldest`, of the row bytes.",
+        "The key's part of the store's total of this measure; by `oldest`, of the row bytes.",
         t.Rank(5),
     ]
 
@@ -136,8 +135,10 @@ def top(
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.
 
-    Each ranking has 5 keys of each store, unless --limit is set; if all keys are equal, only --by
-    shows it. The table ``skew`` is always shown, ``entries`` for lists, maps and sessions.
+    Each ranking has 5 keys of each store, unless --limit is set; one whose keys are all equal is
+    shown only by --by. The oldest were not put for longest, first those that no readable version
+    put. The table ``skew`` is always shown, ``entries`` for lists, maps and
+    sessions. ``inspector rows`` shows the value of a key, ``inspector history`` its puts.
     """
     run = Run.start(path, options)
     return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)

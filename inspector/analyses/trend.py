@@ -50,7 +50,7 @@ class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
 
 
 class StandingRow(t.Row, table="standing", empty="the last audits have no findings"):
-    """A finding of the last audit of a store: since which audit each one has it."""
+    """A finding that the last audit of a store has, and since when without a gap."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(2)]
     operator_id: Annotated[t.OperatorId | None, t.Rank(5)]

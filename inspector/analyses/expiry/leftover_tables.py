@@ -96,12 +96,12 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
     untouched: Annotated[
         t.Count | None, "Keys whose state the call for their timeout left as it was."
     ]
-    changed: Annotated[t.Count | None, "Keys whose state the call for their timeout changed."]
+    changed: Annotated[t.Count | None, "Keys whose state it changed."]
     empty: Annotated[
         t.Count | None,
-        "Keys whose state the call for their timeout emptied, but did not remove.",
+        "Keys whose state it emptied, but did not remove.",
     ]
-    fired_max: Annotated[t.Count | None, "How often the timer of one of them has fired, at most."]
+    fired_max: Annotated[t.Count | None, "Most firings of the timer of one key."]
     reason: Annotated[t.Reason | None, t.WIDE]
 
 
@@ -388,7 +388,7 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
 class RetentionRow(t.StoreRow, table="retention"):
     """Distance of the rows of one side of a join behind the watermark."""
 
-    versions: Annotated[t.Count, "Number of state versions that were compared."]
+    versions: Annotated[t.Count, "Versions that were compared."]
     watermark_from_ms: Annotated[t.TimeMs | None, "Lowest watermark of these versions."]
     watermark_to_ms: Annotated[t.TimeMs | None, "Highest watermark of these versions."]
     oldest_behind_ms: Annotated[
