@@ -38,7 +38,7 @@ _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
 class StoreChangesRow(t.Row, table="changes"):
-    """Changes of one store, from the first version whose changes all partitions show."""
+    """Changes of one store, summed over the newest versions whose changes all partitions show."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(4)]
     store_name: Annotated[t.StoreName, t.Rank(1)]

@@ -417,7 +417,12 @@ def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
 class RungRow(t.Row, table="ladder"):
     """The size of the state, counted in one way."""
 
-    rung: Annotated[t.Text, "What is counted: the rungs go from files to the heap.", t.Rank(1)]
+    rung: Annotated[
+        t.Text,
+        "What is counted, from files over rows to the heap of one version, of those retained, and "
+        "at the peak of a batch.",
+        t.Rank(1),
+    ]
     bytes: Annotated[t.Bytes, "How many bytes that is."]
     counted: Annotated[t.Text, "`exact` or `estimate`."]
     meaning: t.Meaning

@@ -107,7 +107,7 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     stores_read: Annotated[t.Count, "Stores of partitions that can restore the version."]
     stores: Annotated[t.Count, "Stores of partitions, in all."]
     changes_read: Annotated[
-        t.Count, "Those of them whose change since the version before is known."
+        t.Count, "Stores of partitions whose change since the version before is known."
     ]
     history: Annotated[
         t.Text,

@@ -42,7 +42,7 @@ _OF_VALUES = "of the value bytes of a row, by nearest rank."
 
 
 class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this version"):
-    """The rows of one store, operator or partition at the judged version."""
+    """The rows of one store, operator or partition as of `--batch`."""
 
     operator_name: Annotated[t.OperatorName | None, t.Rank(22)]
     partition_id: Annotated[t.PartitionId | None, t.Rank(15)]

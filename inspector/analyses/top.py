@@ -94,7 +94,8 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
     max_row_bytes: Annotated[t.Bytes, "Row bytes of the largest partition.", t.Rank(14)]
     max_to_median: Annotated[
         t.Ratio | None,
-        "The largest partition's row bytes, divided by the median. SS302 judges the skew.",
+        "Row bytes of the largest partition, divided by the median: 1 is even. SS302 reports "
+        "uneven rows.",
         t.Rank(12),
     ]
     largest_partition: Annotated[t.Id, "The partition with the most row bytes.", t.Rank(13)]

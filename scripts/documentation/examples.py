@@ -50,7 +50,7 @@ LINES = {
 
 DEFAULT_LINES = 6
 
-FIRST_BLOCK = {"leftovers": "leftover keys"}
+FIRST_BLOCK = {"leftovers": "leftover keys", "preflight": "what a restart depends on"}
 """Analysis -> beginning of the block of output with which its example begins, if not the first."""
 
 

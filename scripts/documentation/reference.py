@@ -43,6 +43,15 @@ _KEYWORDS = {"simulate": 'timeout="1h"', "changes": "from_batch=3"}
 
 _MOST_NAMED = 9  # of more columns that are described above only the first and last are named
 
+_WORDS_OF_UNITS = {
+    Unit.BYTES: "bytes",
+    Unit.PER_HOUR: "per_hour",
+    Unit.BYTES_PER_HOUR: "bytes_per_hour",
+    Unit.SHARE: "share",
+    Unit.DURATION_MS: "ms",
+}
+"""Unit of a column -> words in its name that say so."""
+
 QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 """End of the name of a column with a quantile of the bytes of a row."""
 
@@ -310,11 +319,11 @@ def _row_text(table: type[Row]) -> str:
 def column_line(column: Column) -> str:
     """Return the line of a column in a list of columns.
 
-    The unit is left out for text, counts and numbers of things, if the name ends with it, and of a
+    The unit is left out for text, counts and numbers of things, if the name has it, and of a
     boolean that begins with "Whether".
     """
-    suffix = {Unit.BYTES: "_bytes", Unit.DURATION_MS: "_ms"}.get(column.unit, "")
-    is_named = bool(suffix) and column.name.endswith(suffix)
+    word = _WORDS_OF_UNITS.get(column.unit)
+    is_named = word is not None and re.search(rf"(^|_){word}($|_of_)", column.name) is not None
     is_flag = column.unit is Unit.FLAG and column.doc.startswith("Whether ")
     is_plain = is_flag or column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID)
     unit = "" if is_named or is_plain else UNITS[column.unit]

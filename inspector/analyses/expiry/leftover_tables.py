@@ -67,7 +67,7 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
     last_put_ms: Annotated[t.TimeMs | None, "The processing time of the last put's batch.", t.WIDE]
     age_ms: Annotated[
         t.DurationMs | None,
-        "Processing time from the last put to the judged batch.",
+        "Processing time from the last put to `--batch`.",
         t.WIDE,
     ]
     puts: Annotated[t.Count, "How often the key was put, over all versions that can be replayed."]
@@ -143,7 +143,7 @@ def class_table(judged: Judged) -> t.Table:
 
 
 class UndecidedRow(t.StoreRow, table="undecided"):
-    """Keys of one store that may be leftovers, by what leaves it open."""
+    """Keys of one store that may be leftovers, by `reason`, with what would decide it."""
 
     store_name: Annotated[t.StoreName, t.WIDE]
     class_: Annotated[t.LeftoverClassName, t.Rank(1)]
@@ -363,7 +363,7 @@ class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"
 
     last_put: Annotated[
         t.Text,
-        "How many batches ago the rows were last put, counted from the judged one.",
+        "How many batches ago the rows were last put, counted from `--batch`.",
         t.Rank(1),
     ]
     from_ms: Annotated[t.TimeMs | None, "Processing time of the first batch counted here."]
@@ -379,7 +379,7 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
     store_name: Annotated[t.StoreName, t.WIDE]
     class_: Annotated[t.LeftoverClassName, t.Rank(3)]
     expired: Annotated[
-        t.Text, "How many batches ago the keys expired, counted from the judged one.", t.Rank(1)
+        t.Text, "How many batches ago the keys expired, counted from `--batch`.", t.Rank(1)
     ]
     keys: Annotated[t.Keys, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes, t.Rank(4)]
