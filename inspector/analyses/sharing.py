@@ -74,7 +74,7 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     removed_rows: Annotated[t.Count | None, "Rows of the version before that are gone.", t.Rank(19)]
     shared_rows: Annotated[
         t.Count | None,
-        "Rows whose key and value object are those of the version before.",
+        "Rows whose key and value object are those of the version before; null for RocksDB.",
         t.Rank(22),
     ]
     shared_keys: Annotated[

@@ -129,7 +129,7 @@ class EstimateRow(t.Row, table="estimate"):
     bytes: Annotated[t.EstimatedBytes, "Bytes that are read.", t.Rank(4)]
     core_seconds: Annotated[
         t.Ratio,
-        "Processor seconds of this machine, by its pace on invented rows.",
+        "Processor seconds of this machine.",
         t.ESTIMATE,
         t.Rank(7),
     ]

@@ -386,7 +386,7 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
 
 
 class RetentionRow(t.StoreRow, table="retention"):
-    """Distance of the rows of one side of a join behind the watermark."""
+    """Distance behind the watermark of the rows of one join side, or of a store below a join."""
 
     versions: Annotated[t.Count, "Versions that were compared."]
     watermark_from_ms: Annotated[t.TimeMs | None, "Lowest watermark of these versions."]
@@ -401,7 +401,7 @@ class RetentionRow(t.StoreRow, table="retention"):
         "How far behind it the oldest row of the newest version lies.",
         t.Rank(12),
     ]
-    removed_rows: Annotated[t.Count, "Rows that these versions removed, together."]
+    removed_rows: Annotated[t.Count, "Rows that these versions removed."]
     rows: Annotated[t.Count | None, "Live rows of the newest version.", t.Rank(13)]
     rows_timed_by_key: Annotated[t.Count | None, "Rows whose time is a field of their key."]
     matched_rows: Annotated[t.Count | None, "Rows that have found a partner."]
