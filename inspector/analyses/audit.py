@@ -38,7 +38,7 @@ _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
 class StoreChangesRow(t.Row, table="changes"):
-    """Changes of one store, from the first version whose changes all partitions show."""
+    """Changes of one store, summed over the newest versions whose changes all partitions show."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(4)]
     store_name: Annotated[t.StoreName, t.Rank(1)]
@@ -164,14 +164,16 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Check checkpoints against every rule, with one verdict for each.
 
-    PATH is only read: every version that its files can restore (--estimate tells the cost before).
-    The exit code is 1 from a warning on (--fail-on), and 4 if something cannot be read. `inspector
-    explain findings` lists the rules. Keys are shown as hashes (--redact). To compare with an
-    earlier batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
+    The verdict is ``unreadable`` if something cannot be read, else the most severe finding's
+    ``error``, ``warning`` or ``info``, else ``ok``. PATH is only read: every version that its files
+    can restore (--estimate tells the cost before). The exit code is 1 from a warning on
+    (--fail-on), and 4 if something cannot be read. `inspector explain findings` lists the rules.
+    Keys are shown as hashes (--redact). To compare with an earlier batch, use ``--batch 5 -o json
+    -O old.json``, then ``--baseline old.json``.
 
-    Several checkpoints give the causes, the most urgent first (unreadable, error, warning, info,
-    ok); --wide gives a row for each checkpoint, --details all reports. A checkpoint that cannot be
-    read does not stop the others. The greatest exit code counts.
+    Several checkpoints give the causes, the most urgent first; --wide gives a row for each
+    checkpoint, --details all reports. A checkpoint that cannot be read does not stop the others.
+    The greatest exit code counts.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the

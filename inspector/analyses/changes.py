@@ -43,11 +43,12 @@ def changes(
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key.
 
-    They come by store and partition, oldest version first. If a delta is missing or damaged, the
-    records of its partition up to the next snapshot are left out: ``complete`` is false, and
-    ``problems`` names the file. In a call the options below are keywords, such as ``from_batch=3``;
-    shared options are fields of ``Options``. ``inspector export changes PATH -O changes.parquet``
-    writes them to a file.
+    They come by store and partition, oldest version first. Deltas that Spark has deleted are
+    missing. After a damaged delta, or one missing between others, the records of its partition up
+    to the next snapshot are left out: ``complete`` is false, and ``problems`` names the file. In a
+    call the options below are keywords; shared options are fields of ``Options``, such as
+    ``operator_id``. ``inspector export changes PATH -O changes.parquet`` writes a file. The
+    DataFrame, and ``inspector sql``, also have the value before a change.
     """
     run = Run.start(path, options)
     notes: list[str] = []

@@ -63,7 +63,7 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
 # sums of the columns :data:`_COUNTED`, by operator id, store name and kind of change
 _Counts = dict[tuple[int, str, str], Counter[str]]
 # help text of --from-version and --to-version
-_END = "The same, given as a state version (batch + 1)."
+_END = "The same as a state version (batch + 1)."
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
@@ -95,15 +95,20 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     from_version: Annotated[int | None, Option(_END, minimum=0)] = None,
     to_version: Annotated[int | None, Option(_END, minimum=0)] = None,
-    raw: Annotated[bool, Option("Add the UnsafeRow bytes in hex.")] = False,
+    raw: Annotated[
+        bool,
+        Option("Add the columns key_hex, old_value_hex and value_hex with the UnsafeRow bytes."),
+    ] = False,
     limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """Rows added, removed and changed between two versions.
 
     By default compares the newest committed version with the one before it; --from-batch alone goes
     to the newest, --to-batch alone from the one before. With two checkpoints, the old version is of
-    PATH, the new one of PATH2; the default of both is the newest committed. The exit code is 0 also
-    if rows differ, and 2 if there is no such version.
+    PATH, the new one of PATH2; the default of both is the newest committed. Only the two states
+    count: a row that was changed and changed back, or put again with its value, is not listed. The
+    exit code is 0 also if rows differ, 2 if there is no such version, and 4 if files of one are
+    missing or damaged.
     """
     options = options or Options()
     ends = (from_batch, to_batch, from_version, to_version)

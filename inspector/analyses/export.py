@@ -44,11 +44,12 @@ def export(
 
     ``inspector export rows PATH -O rows.parquet`` writes one store to a file; several stores, or a
     name that ends with a slash, make a folder with a file for each: ``operator-0.default.parquet``.
-    Files are complete or not written; --force overwrites. ``export changes`` writes each put and
-    removal. The columns are those of ``rows`` and ``changes``, in clear. Parquet and Arrow keep all
-    types: key and value are structs; in CSV they are JSON texts. What cannot be read is left out
-    and reported, with exit code 4. With --engine spark the executors write one folder for each
-    store, at any URL that Spark can write to.
+    Files are complete or not written; an existing one is an error without --force. ``export
+    changes`` writes each put and removal. The columns are those of ``rows`` and ``changes``, in
+    clear. Parquet and Arrow keep all types: key and value are structs; in CSV they are JSON texts.
+    No format needs another package. What cannot be read is left out and reported, with exit code 4.
+    With --engine spark the executors write one folder for each store, at any URL that Spark can
+    write to.
 
     Args:
         what: ``rows`` or ``changes``.

@@ -27,7 +27,7 @@ from inspector.sums import group_by
 
 
 class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
-    """A snapshot that shares table files with others (RocksDB)."""
+    """A snapshot of RocksDB, which can share table files with others."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(11)]
     store_name: Annotated[t.StoreName, t.Rank(10)]
@@ -61,7 +61,7 @@ class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
         t.Count | None, "Entries that are still to be added to an older value.", t.Rank(12)
     ]
     entry_bytes: Annotated[
-        t.Bytes | None, "Decompressed bytes of all entries, with 8 that RocksDB adds to each."
+        t.Bytes | None, "Decompressed bytes of all entries, each with 8 bytes that RocksDB adds."
     ]
     entries_per_row: Annotated[
         t.Ratio | None,
@@ -138,7 +138,7 @@ def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
 
 
 class ChainRow(t.Row, table="chains", empty="no stores"):
-    """The files from which one store of one partition restores the judged version."""
+    """Deltas and snapshots of one store of one partition, from which its versions are restored."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(7)]
     store_name: Annotated[t.StoreName, t.Rank(1)]
@@ -150,7 +150,7 @@ class ChainRow(t.Row, table="chains", empty="no stores"):
         t.Id | None, "The newest version that the files can restore.", t.Rank(5)
     ]
     newest_snapshot: Annotated[
-        t.Id | None, "The newest snapshot at or below the judged version; null: none.", t.Rank(4)
+        t.Id | None, "The newest snapshot up to the version of `--batch`; null: none.", t.Rank(4)
     ]
     replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(3)]
     deltas: Annotated[t.Count, "All its delta files."]
@@ -211,7 +211,7 @@ def file_rows(run: Opened) -> Iterator[FileRow]:
 # table of data, for programs on Spark and for SQL, with every file in the stores' folders
 FILES = driver_table(
     FileRow,
-    "Each file in the stores' folders, from listings alone: kind, version, bytes, time.",
+    "Each file in the stores' folders: kind, version, bytes, time.",
     file_rows,
 )
 
@@ -226,8 +226,9 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
     """Inventory of files: chains of deltas and snapshots, replay depth, and all other files.
 
     It reads names and sizes, and of RocksDB's snapshots which tables they share; ``verify`` reads
-    all. ``inspector sql PATH 'from files'`` lists each file. Many deltas to replay slow a restart;
-    ``copy --compact`` (HDFS-backed) makes them one snapshot.
+    all. The summary has the bytes of each kind of state file. ``inspector sql PATH 'select * from
+    files'`` lists each file. Many deltas to replay slow a restart; ``copy --compact`` (HDFS-backed)
+    makes them one snapshot.
     """
     run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:

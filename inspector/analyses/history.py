@@ -94,8 +94,11 @@ def history(
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.
 
-    It needs --key or --where. It goes from the oldest restorable version up to --batch; --limit
-    keeps the newest changes. --wide adds the clocks. Without any change the exit code is also 0.
+    It needs --key or --where. A key of several fields is named by ``--key user=a --key day=3``, or
+    as JSON. All stores are searched, unless --operator or --store names one. It goes from the
+    oldest restorable version up to --batch; of a key that is older, the first event is ``put`` or
+    ``in_snapshot``. --limit keeps the newest changes. The clocks are ``batch_timestamp_ms`` and
+    ``watermark_ms``. If no version has the key, the table is empty and the exit code 0.
 
     Raises:
         CheckpointError: no key is given, or it fits no store.

@@ -121,7 +121,9 @@ class ConfRow(t.Row, table="confs"):
     """A Spark conf that the state depends on."""
 
     conf: Annotated[
-        t.Text, "Its name: provider, codec, formats, watermark policy, partitions.", t.Rank(1)
+        t.Text,
+        "Its name: provider, codec, formats, watermark policy, shuffle partitions.",
+        t.Rank(1),
     ]
     value: Annotated[t.Text | None, "Its value."]
     origin: Annotated[t.Text, "`recorded` by the batch or another one, or Spark's `default`."]
@@ -131,9 +133,9 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration.
 
-    It reads names, logs and schemas, and no rows. The summary has the watermark, the batches and
-    ``restart``: whether and from where the query restarts, by the names of its files. ``verify``
-    reads them.
+    It reads names, logs and schemas, and no rows. The summary has the last committed batch, its
+    watermark, and ``restart``: whether and from which batch the query restarts, by the names of its
+    files. ``verify`` reads them.
     """
     run = Opened.start(path, options, whole_logs=False)
     is_newest = run.version == run.checkpoint.newest_version

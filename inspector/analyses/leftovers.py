@@ -172,9 +172,6 @@ LEFTOVERS_DATA = fact_table(
 
     ``key`` is a struct as in ``rows`` if the keys of all such stores have one type and are not
     redacted; else text: JSON, or the hash.
-
-    For timers of group state and times of joins all partitions are read once when this is called,
-    and once more for the rows.
     """,
     lt.LeftoverRow.columns(),
     leftover_rows,
@@ -222,9 +219,12 @@ def leftovers(
 ) -> Report:
     """Expired keys that were never removed, each with the batch that proves it.
 
-    The oldest come first. A key that only the next batch will find expired is no leftover.
-    ``inspector explain leftover-classes`` describes the classes, and what to do. Keys are in clear,
-    unless --redact hides them. Without --fail-on they do not change the exit code.
+    Expired means that a batch that ran compared the key's expiry time with its own watermark or
+    processing time, and found it passed. A key that only the next batch will find expired is no
+    leftover. The oldest come first. ``inspector explain leftover-classes`` describes the
+    classes, and what to do. If the checkpoint lacks the rule or its clock, give --operator-rule,
+    --event-time-field, --timeout-kind or --join-retention. Keys are in clear, unless --redact hides
+    them. Without --fail-on they do not change the exit code.
 
     Raises:
         CheckpointError: no store has such keys as ``explain`` names.

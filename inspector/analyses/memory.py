@@ -417,7 +417,12 @@ def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
 class RungRow(t.Row, table="ladder"):
     """The size of the state, counted in one way."""
 
-    rung: Annotated[t.Text, "What is counted: the rungs go from files to the heap.", t.Rank(1)]
+    rung: Annotated[
+        t.Text,
+        "What is counted, from files over rows to the heap of one version, of those retained, and "
+        "at the peak of a batch.",
+        t.Rank(1),
+    ]
     bytes: Annotated[t.Bytes, "How many bytes that is."]
     counted: Annotated[t.Text, "`exact` or `estimate`."]
     meaning: t.Meaning
@@ -598,9 +603,10 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     """State size from files to heap, how many executors hold it, and what would reduce it.
 
     ``shapes`` says how many executors hold the state: of common sizes, or of --heap and --cores.
-    --executors says which heap each needs, or with --heap if the state fits. Bytes of the heap are
-    estimates (``inspector explain heap``). For RocksDB: sizes from files to rows, and memory
-    outside the heap.
+    --executors says which heap each needs, to compare with spark.executor.memory, or with --heap if
+    the state fits. Bytes of the heap are estimates, at most 0.16 % off in 33 measured cases
+    (``inspector explain heap``). For RocksDB: sizes from files to rows, and memory outside the
+    heap.
     """
     run = Run.start(path, options)
     confs = RocksDbMemory.of(rocksdb_confs)

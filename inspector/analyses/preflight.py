@@ -115,10 +115,11 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     the lines say what another release (``--to-spark``), mode (``--mode``) or conf (``--conf``) does
     to this checkpoint. No rows of PATH are read, and Spark does not run.
 
-    Each line is one thing that a restart depends on, and the worst is the verdict. Refused and
-    silent (wrong results) are errors and exit with 1. Unknown and option are warnings, ignored and
-    ok are information, and so is unknown logic of the query. NEW without ``--before`` makes the
-    verdict on a stateful query ``unknown`` at best.
+    Each line is one thing that a restart depends on, and the worst is the verdict, printed
+    first. Refused and silent (wrong results) are errors and exit with 1. Unknown and option are
+    warnings, ignored and ok are information, and so is unknown logic of the query. No file records
+    that logic (filters, aggregates, code): with NEW but without ``--before`` the verdict on a
+    stateful query is ``unknown`` at best.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.

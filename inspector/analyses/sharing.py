@@ -74,7 +74,7 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     removed_rows: Annotated[t.Count | None, "Rows of the version before that are gone.", t.Rank(19)]
     shared_rows: Annotated[
         t.Count | None,
-        "Rows whose key and value object are those of the version before.",
+        "Rows whose key and value object are those of the version before; null for RocksDB.",
         t.Rank(22),
     ]
     shared_keys: Annotated[
@@ -107,7 +107,7 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     stores_read: Annotated[t.Count, "Stores of partitions that can restore the version."]
     stores: Annotated[t.Count, "Stores of partitions, in all."]
     changes_read: Annotated[
-        t.Count, "Those of them whose change since the version before is known."
+        t.Count, "Stores of partitions whose change since the version before is known."
     ]
     history: Annotated[
         t.Text,
@@ -215,9 +215,10 @@ def sharing(
 ) -> Report:
     """Each version: new, changed, same-value and removed rows, and the rows that versions share.
 
-    --batch is the last version shown. An executor keeps two versions (HDFS-backed state), and
-    shared objects once: key and value of an untouched row, the key of a row put again. Puts of the
-    same value are wasted; write only values that change.
+    All versions that the files can restore are shown, up to --batch. An executor keeps two versions
+    (HDFS-backed state), and shared objects once: key and value of an untouched row, the key of a
+    row put again. Puts of the same value are wasted; write only values that change. ``inspector
+    history`` shows each put of a key.
     """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))

@@ -183,9 +183,10 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
     """Simulate another watermark delay, timeout or TTL: rows, bytes and heap, now and at peak.
 
     Replays every version that can be read, and drops each row when the changed rule would; the
-    checkpoint stays as it is. Give one of the first four options below. Rows dropped or removed
-    before are in no file, so that a longer time often gives ``at least``. Topic ``limits`` has what
-    stays unknown, such as joins without --join-retention.
+    checkpoint stays as it is. Give one of the first four options below, with one value; run it
+    again for another. Now is the batch of --batch, the peak is the most of any version. Rows
+    dropped or removed before are in no file, so that a longer time often gives ``at least``. Topic
+    ``limits`` has what stays unknown, such as joins without --join-retention.
     """
     scenarios_given = watermark_delay, timeout, ttl, dedup_within, old_delay
     texts = dict(zip((*_CHANGES, "old_delay"), scenarios_given, strict=True))

@@ -297,8 +297,8 @@ class MeasuresRow(t.Row):
     batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Title("batch time"), t.Rank(2)]
     duration_ms: Annotated[
         t.DurationMs | None,
-        "How long the batch took, by the times of its files in `offsets` and `commits`; "
-        "null if they do not show it, as in a copy.",
+        "How long the batch took, by its files in `offsets` and `commits`; null if unknown, as in "
+        "a copy.",
         t.Title("took"),
         t.Rank(23),
     ]
@@ -408,8 +408,10 @@ def timeline(
 ) -> Report:
     """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when.
 
-    --batch is the last batch shown. Growth is null below 6 batches or 30 seconds. If the clock of
-    timers is unknown, ``expiring`` lists them by either; --timeout-kind sets it.
+    It begins with the oldest version that the files can restore; --batch is the last batch shown.
+    Changes are null if a version is known from a snapshot alone. ``rows`` shows in which batch the
+    state began to grow. Growth is null below 6 batches or 30 seconds. If the clock of timers is
+    unknown, ``expiring`` lists them by either; --timeout-kind sets it.
     """
     run = Run.start(path, options)
     return timeline_report(run.judge(run.facts(FACTS)), capacity, last)

@@ -80,8 +80,7 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
     ]
     share: Annotated[
         t.Share | None,
-        "The key's part of the store's bytes, puts or join rows by which it is ranked; by "
-        "`oldest`, of the row bytes.",
+        "The key's part of the store's total of this measure; by `oldest`, of the row bytes.",
         t.Rank(5),
     ]
 
@@ -95,7 +94,8 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
     max_row_bytes: Annotated[t.Bytes, "Row bytes of the largest partition.", t.Rank(14)]
     max_to_median: Annotated[
         t.Ratio | None,
-        "The largest partition's row bytes, divided by the median. SS302 judges the skew.",
+        "Row bytes of the largest partition, divided by the median: 1 is even. SS302 reports "
+        "uneven rows.",
         t.Rank(12),
     ]
     largest_partition: Annotated[t.Id, "The partition with the most row bytes.", t.Rank(13)]
@@ -136,8 +136,10 @@ def top(
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.
 
-    Each ranking has 5 keys of each store, unless --limit is set; if all keys are equal, only --by
-    shows it. The table ``skew`` is always shown, ``entries`` for lists, maps and sessions.
+    Each ranking has 5 keys of each store, unless --limit is set; one whose keys are all equal is
+    shown only by --by. The oldest were not put for longest, first those that no readable version
+    put. The table ``skew`` is always shown, ``entries`` for lists, maps and
+    sessions. ``inspector rows`` shows the value of a key, ``inspector history`` its puts.
     """
     run = Run.start(path, options)
     return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)

@@ -50,7 +50,7 @@ class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
 
 
 class StandingRow(t.Row, table="standing", empty="the last audits have no findings"):
-    """A finding of the last audit of a store: since which audit each one has it."""
+    """A finding that the last audit of a store has, and since when without a gap; oldest first."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(2)]
     operator_id: Annotated[t.OperatorId | None, t.Rank(5)]
@@ -58,11 +58,11 @@ class StandingRow(t.Row, table="standing", empty="the last audits have no findin
     finding: Annotated[t.Text, "Its id.", t.Rank(1)]
     since_ms: Annotated[t.TimeMs, "The first of the audits in a row that have it.", t.Rank(3)]
     audits: Annotated[t.Count, "How many audits in a row have it.", t.Rank(6)]
-    is_since_first: Annotated[t.Flag, "No audit of the history is without it.", t.WIDE]
+    is_since_first: Annotated[t.Flag, "Whether every audit of the history has it.", t.WIDE]
 
 
 class CommitRow(t.Row, table="commits"):
-    """A checkpoint: its newest committed batch, and for how long it has been that."""
+    """A checkpoint: its newest committed batch, and how long ago it was; longest first."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(1)]
     level: Annotated[t.Text, "Of the last audit; `failed` if nothing could be read.", t.Rank(5)]

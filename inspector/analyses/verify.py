@@ -127,8 +127,8 @@ def verify(
     Each file is decoded to its end and compared with its checksums; logs with each other, snapshots
     with deltas, rows with their schema and partition. It says whether the query restarts. ``audit``
     judges leftovers and growth, too. The exit code is 1 from a warning on, and 4 if a file cannot
-    be read. The summary has the numbers of files, and of those that passed.
-    With --batch later versions are not read.
+    be read. The summary has the numbers of files, and of those that passed. With --batch later
+    versions are not read. The query may run: missing or damaged files are read again first.
 
     Raises:
         CheckpointError: the subset is none.

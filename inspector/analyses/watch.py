@@ -340,13 +340,14 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 ) -> Iterator[Report]:
     """Follow a running query: a line for each batch, and findings as they appear and go.
 
-    A new finding has a line with +, one that is gone a line with -; neither ends the watch. It ends
-    after --until or --for (exit code 0), when the checkpoint is gone (3), after five failures of
-    the storage in a row (6), or on Ctrl-C (130).
+    A new finding has a line with +, one that is gone a line with -; neither ends the watch nor
+    changes its exit code. It ends after --until or --for (exit code 0), when the checkpoint is gone
+    (3), after five failures of the storage in a row (6), or on Ctrl-C (130).
 
-    The state is replayed once at the start; then only files of new batches are read, and the keys
-    of all stores are held in memory. Each batch is shown once, when it is committed, also after a
-    restart of the query.
+    It only reads files: the whole state once at the start, then those of new batches. The keys of
+    all stores are held in memory. Each batch is shown once, when it is committed, also after a
+    restart of the query; until then nothing is printed. -o ndjson prints a line of the table for
+    each batch.
 
     Returns:
         A report for each batch, as soon as it was committed; waiting is part of the iteration.

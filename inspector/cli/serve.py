@@ -24,8 +24,9 @@ _TEXT = """Browse checkpoints in a web browser: from the fleet down to the histo
 It needs the extra serve (pip install '.[serve]'), prints an HTTP URL with a token that every
 request needs (for TLS use a proxy), and runs until Ctrl-C. Several PATHs, a pattern or --recursive
 open on a page of the fleet. There are pages of checkpoints, operators, stores, partitions and
-keys; none writes to a checkpoint. Keys and values are shown as hashes. Each page has a command
-that shows the same.
+keys; none writes to a checkpoint. A page shows the newest batch at the time that it is loaded: load
+it again to follow a running query. Keys and values are shown as hashes. Each page has a command
+that shows the same. From another machine, forward the port by ssh, or give --host.
 """
 
 

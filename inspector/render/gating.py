@@ -92,18 +92,18 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
 
 
 class GateRow(t.Row, table="gates"):
-    """A number of the checkpoint, compared with the most that it may be; with `--max`."""
+    """With `--max`: a number of the checkpoint, compared with its limit."""
 
     metric: Annotated[t.Text, "Its name.", t.Rank(1)]
     result: Annotated[t.Text, "`passed`, `exceeded`, or `unknown`, which exceeds nothing."]
     evidence: Annotated[t.Text, "The same in words."]
     value: Annotated[t.Json, "What it is, in the metric's unit.", t.WIDE]
-    most: Annotated[t.Json, "The most that it may be.", t.WIDE]
+    most: Annotated[t.Json, "The limit.", t.WIDE]
     quantity: Annotated[t.Text, "What the metric measures, and so its unit.", t.WIDE]
 
 
 class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolerance"):
-    """A finding or a number that is not what it was in an earlier report; with `--baseline`."""
+    """With `--baseline`: a finding or number that differs from the earlier report."""
 
     trend: Annotated[t.Text, "`new`, `worse`, `gone` or `better`.", t.Rank(2)]
     name: Annotated[t.Text, "Id of the finding, or name of the metric.", t.Rank(1)]

@@ -41,9 +41,7 @@ class FindingRow(t.Row, table="findings"):
 class _CheckpointRow(t.Row):
     """Column with the checkpoint, for rows of many checkpoints."""
 
-    checkpoint: Annotated[
-        t.Text, "The checkpoint's root, spelled as in the command or call.", t.WIDE
-    ]
+    checkpoint: Annotated[t.Text, "The checkpoint's root, spelled as in the command.", t.WIDE]
 
 
 class AuditFindingRow(FindingRow, _CheckpointRow, table="findings"):
@@ -117,13 +115,12 @@ def plain_summary(report: ReportData) -> dict[str, Any]:
 
 
 class EstimateRow(t.Row, table="estimate"):
-    """A checkpoint: what an audit of it would request, read and cost."""
+    """With `--estimate`: what an audit of one checkpoint would request, read and cost."""
 
-    checkpoint: Annotated[t.Text, "Its root, as its user spelled it.", t.Rank(1)]
+    checkpoint: Annotated[t.Text, "Its root.", t.Rank(1)]
     lists: Annotated[
         t.Count,
-        "LIST requests, each of at most 1,000 names; of folders, where the storage lists one "
-        "folder at a time.",
+        "LIST requests, each of at most 1,000 names or one folder.",
         t.ESTIMATE,
         t.Rank(5),
     ]
@@ -132,7 +129,7 @@ class EstimateRow(t.Row, table="estimate"):
     bytes: Annotated[t.EstimatedBytes, "Bytes that are read.", t.Rank(4)]
     core_seconds: Annotated[
         t.Ratio,
-        "Processor seconds of this machine, by its pace on invented rows.",
+        "Processor seconds of this machine.",
         t.ESTIMATE,
         t.Rank(7),
     ]

@@ -10,7 +10,7 @@ from functools import cache
 import click
 from documentation.examples import example
 from documentation.reference import (
-    WIDE_MARK,
+    QUANTILE,
     CommandOption,
     Meaning,
     SharedText,
@@ -33,13 +33,12 @@ from inspector.render.tabular import Column, Row
 FOLDER = "reference/commands"
 """Folder of the pages, below the documentation."""
 
-_MARK = "<!-- Made by scripts/refresh_docs.py -->"
+_MARK = "<!-- scripts/refresh_docs.py -->"
 # Columns that tables of this number of analyses have, and all quantiles, are described on one page
 # for all of them. The page of a command describes its other columns itself.
 _MANY = 5
 # A longer text on the commands that have an option is not repeated for another option.
 _MANY_WORDS = 8
-_QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 
 
 def command_pages(printed: Callable[[list[str]], str]) -> dict[str, str]:
@@ -64,11 +63,13 @@ def _plain_page(name: str) -> str:
     command = _command(name)
     sections = options_by_section(command.params)
     own = sections.pop(Section.OWN)
-    flags = ", ".join(f"`{long_flag(item)}`" for options in sections.values() for item in options)
     first, *further = (command.help or "").strip().split("\n\n")
-    usage = f"```text\ninspector {name} [OPTIONS] PATH...\n```"
+    usage = f"    inspector {name} [OPTIONS] PATH..."
     lines = "\n".join(_help_line(row, "") for row in _help_rows(own))
-    shared = f"It also has these [shared options](../commands.md#shared-options): {flags}."
+    shared = (
+        "Also [shared options](../commands.md#shared-options), such as `--recursive`, `--cache`, "
+        "`--history`, `--storage-option`, `--workers`."
+    )
     parts = (f"# {name}\n{_MARK}", first, *further, "## Options", usage, lines, shared)
     return "\n\n".join(parts) + "\n"
 
@@ -226,7 +227,7 @@ def shared_columns() -> list[Column]:
                 frequency[meaning(column)] += 1
     result: dict[str, Column] = {}
     for key, _ in frequency.most_common():
-        if len(users[key]) >= _MANY or _QUANTILE.search(key[0]):
+        if len(users[key]) >= _MANY or QUANTILE.search(key[0]):
             result.setdefault(key[0], columns[key])
     return [result[name] for name in sorted(result)]
 
@@ -240,11 +241,7 @@ _QUANTILES_TEXT = (
 def column_list() -> str:
     """Return the list of the shared columns; all quantiles share one line."""
     columns = shared_columns()
-    lines = [
-        column_line(column).replace(WIDE_MARK, "", 1)
-        for column in columns
-        if not _QUANTILE.search(column.name)
-    ]
-    quantiles = [f"`{column.name}`" for column in columns if _QUANTILE.search(column.name)]
+    lines = [column_line(column) for column in columns if not QUANTILE.search(column.name)]
+    quantiles = [f"`{column.name}`" for column in columns if QUANTILE.search(column.name)]
     lines.append(f"- {', '.join(quantiles)} (bytes): {_QUANTILES_TEXT}")
     return "\n".join(lines)

@@ -17,7 +17,7 @@ EXAMPLES: Mapping[str, str] = {
     "files": f"files {_QUERY}",
     "history": f"""history {_QUERY} --key '{{"value": "once-000"}}'""",
     "info": f"info {_QUERY}",
-    "leftovers": f"leftovers {_QUERY} --limit 3",
+    "leftovers": f"leftovers {_QUERY} --limit 2",
     "memory": f"memory {_QUERY}",
     "offsets": f"offsets {_QUERY}",
     "preflight": f"preflight {_COUNTS} {_SESSIONS}",
@@ -50,7 +50,7 @@ LINES = {
 
 DEFAULT_LINES = 6
 
-FIRST_BLOCK = {"leftovers": "leftover keys"}
+FIRST_BLOCK = {"leftovers": "leftover keys", "preflight": "what a restart depends on"}
 """Analysis -> beginning of the block of output with which its example begins, if not the first."""
 
 

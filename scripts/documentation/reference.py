@@ -24,7 +24,7 @@ UNITS = {
     Unit.DURATION_MS: "ms",
     Unit.TIME_MS: "epoch-ms",
     Unit.ID: "number",
-    Unit.VALUE: "JSON value",
+    Unit.VALUE: "JSON",
     Unit.FLAG: "boolean",
 }
 """Unit of a column -> what its values are."""
@@ -38,11 +38,22 @@ MOST_USED = (
 _WITH_DEFAULT = {"--batch": "`--batch` (default the last committed)"}
 """Texts of those options that are named with their default."""
 
-WIDE_MARK = r"\*"
-"""Mark behind the name of a column that a terminal shows only with ``--wide``."""
+_KEYWORDS = {"simulate": 'timeout="1h"', "changes": "from_batch=3"}
+"""Analysis -> keyword in the example of its call: one that it needs, or its most used."""
 
-_NEEDED = {"simulate": 'timeout="1h"'}
-"""Analysis -> keyword without which its call is refused."""
+_MOST_NAMED = 9  # of more columns that are described above only the first and last are named
+
+_WORDS_OF_UNITS = {
+    Unit.BYTES: "bytes",
+    Unit.PER_HOUR: "per_hour",
+    Unit.BYTES_PER_HOUR: "bytes_per_hour",
+    Unit.SHARE: "share",
+    Unit.DURATION_MS: "ms",
+}
+"""Unit of a column -> words in its name that say so."""
+
+QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
+"""End of the name of a column with a quantile of the bytes of a row."""
 
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
@@ -110,10 +121,7 @@ def _lines(
     for paragraph in paragraphs:
         yield from (paragraph, "")
     yield from ("## Options", "", *_options(analysis, command_options, shared))
-    tables = list(_tables(analysis, shared))
-    if any(WIDE_MARK in line for line in tables):
-        yield from (f"Columns with {WIDE_MARK} need `--wide`.", "")
-    yield from tables
+    yield from _tables(analysis, shared)
 
 
 def _tables(analysis: Analysis, shared: SharedText) -> Iterator[str]:
@@ -147,34 +155,33 @@ def _options(
     if shared.flags and not analysis.command:
         lines = [option_line(item) for item in analysis.options]
     if analysis.command:
-        yield from ("```text", _usage(analysis), "```", "")
+        yield from (f"    {_usage(analysis)}", "")
     yield from (*lines, *([""] if lines else []))
     options = "[shared options](../commands.md#shared-options)"
     if shared.flags and analysis.command:
         used = [flag for flag in MOST_USED if flag in shared.flags]
         examples = [_WITH_DEFAULT.get(flag, f"`{flag}`") for flag in used]
         if not analysis.files:
+            examples.append("`--wide` (all columns)")
             examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
         yield from (f"Also {options}, such as {', '.join(examples)}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these {options}: {names}.", "")
-    yield from (
-        f"In Python: [`{_call(analysis)}`](../commands.md#calls), {_return_text(analysis)}.",
-        "",
-    )
+    result = _return_text(analysis)
+    call = f"[`{_call(analysis)}`](../commands.md#calls){f', {result}' if result else ''}"
+    yield from (f"In Python: {call}.", "")
     for data in analysis.data_tables:
         yield from _data_table(data)
 
 
 def _return_text(analysis: Analysis) -> str:
-    """Return what the call of an analysis returns, as the end of a sentence."""
-    report = "a [report](../../how-to/notebook.md)"
+    """Return what the call of an analysis returns, as the end of a sentence; "" for a report."""
     if analysis.files:
         return "tables whose `batches` are of Arrow"
     if analysis.relation:
         return "a relation of DuckDB"
-    return f"{report} for each batch" if analysis.follows else report
+    return "a report for each batch" if analysis.follows else ""
 
 
 def _usage(analysis: Analysis) -> str:
@@ -262,7 +269,7 @@ def _call(analysis: Analysis) -> str:
     ]
     if analysis.relation:
         words[-1] = '"select count(*) from op0_default"'
-    keyword = _NEEDED.get(analysis.name, "")
+    keyword = _KEYWORDS.get(analysis.name, "")
     return f"api.{analysis.name}({', '.join(filter(None, [*words, options, keyword]))})"
 
 
@@ -286,27 +293,21 @@ def _table(
     elsewhere = [item for item in columns if meaning(item) in shared]
     above = [item for item in columns if meaning(item) in described - shared]
     new = [item for item in columns if meaning(item) not in described | shared]
-    new += _marked(table.columns(raw=True)[len(columns) :])
     yield from (*map(column_line, new), *([""] if new else []))
     if above:
-        yield from (f"Columns as above: {', '.join(map(_column_name, above))}.", "")
+        names = [_column_name(item) for item in above]
+        text = f"{names[0]} to {names[-1]}" if len(names) > _MOST_NAMED else ", ".join(names)
+        yield from (f"As above: {text}.", "")
     if elsewhere:
-        names = ", ".join(map(_column_name, elsewhere))
-        yield from (f"[Shared columns](../columns.md): {names}.", "")
+        names = [_column_name(item) for item in elsewhere if not QUANTILE.search(item.name)]
+        quantiles = [item for item in elsewhere if QUANTILE.search(item.name)]
+        names += [f"quantiles such as {_column_name(item)}" for item in quantiles[:1]]
+        yield from (f"[Shared columns](../columns.md): {', '.join(names)}.", "")
 
 
 def meaning(column: Column) -> Meaning:
     """Return what has to be equal in two columns for one description of both."""
     return (column.name, column.unit, column.exact, column.doc)
-
-
-def _marked(columns: Iterable[Column]) -> Iterator[Column]:
-    for item in columns:
-        yield Column(item.name, item.unit, item.exact, f"With `--raw`: {_lower(item.doc)}")
-
-
-def _lower(text: str) -> str:
-    return text[0].lower() + text[1:]
 
 
 def _row_text(table: type[Row]) -> str:
@@ -318,17 +319,20 @@ def _row_text(table: type[Row]) -> str:
 def column_line(column: Column) -> str:
     """Return the line of a column in a list of columns.
 
-    The unit is left out for text, counts and numbers of things, and if the name ends with it.
+    The unit is left out for text, counts and numbers of things, if the name has it, and of a
+    boolean that begins with "Whether".
     """
-    is_named = column.unit is Unit.BYTES and column.name.endswith("_bytes")
-    is_plain = column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID)
+    word = _WORDS_OF_UNITS.get(column.unit)
+    is_named = word is not None and re.search(rf"(^|_){word}($|_of_)", column.name) is not None
+    is_flag = column.unit is Unit.FLAG and column.doc.startswith("Whether ")
+    is_plain = is_flag or column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID)
     unit = "" if is_named or is_plain else UNITS[column.unit]
     notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
     return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
 
 
 def _column_name(column: Column) -> str:
-    return f"`{column.name}`" + (WIDE_MARK if column.wide else "")
+    return f"`{column.name}`"
 
 
 def _data_table(data: DataTable) -> Iterator[str]:

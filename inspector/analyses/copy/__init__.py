@@ -253,15 +253,17 @@ def copy(  # noqa: PLR0913 - the options of one command
 
     PATH is only read; stop the query first. DEST must not exist, or be empty. The copy holds what a
     restart needs of the newest committed batch, or of --batch, and is read back and compared before
-    it gets its name. The report ends with the next steps. --batch goes with
-    --sink-has-no-batch-ids; the query runs the next batch again. --evict leaves out leftovers or
-    named rows, or sets their timers to the past (--by); ``inspector explain leftover-classes`` has
-    the classes. Of transformWithState all state of a key that --key names is left out.
-    --partitions, --provider and --state-format make each store of a partition one new file. No
-    batch is added: every sink sees the batch ids that it would have seen.
+    it gets its name. Then set the query's checkpointLocation to DEST; the report names all next
+    steps. An earlier --batch needs --sink-has-no-batch-ids; the query runs the next batch
+    again. No batch is added, so that no sink misses one.
+
+    An eviction is refused where results would be wrong: windows, sessions, joins, limits. Of
+    transformWithState all state of a key that --key names is left out. ``inspector explain
+    leftover-classes`` has the classes of --evict.
 
     Exit codes: 0 written and checked, or a plan; 1 nothing to evict and nothing written, or a plan
-    of a refused eviction; 2 refused, with the reason; 4 the checkpoint is not whole.
+    of a refused eviction; 2 refused, with the reason, such as a query that may run; 4 the
+    checkpoint, or the copy, is not whole.
 
     Raises:
         CheckpointError: it cannot be done, or not so; says why, and what to do.

@@ -67,7 +67,7 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
     last_put_ms: Annotated[t.TimeMs | None, "The processing time of the last put's batch.", t.WIDE]
     age_ms: Annotated[
         t.DurationMs | None,
-        "Processing time from the last put to the judged batch.",
+        "Processing time from the last put to `--batch`.",
         t.WIDE,
     ]
     puts: Annotated[t.Count, "How often the key was put, over all versions that can be replayed."]
@@ -96,12 +96,12 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
     untouched: Annotated[
         t.Count | None, "Keys whose state the call for their timeout left as it was."
     ]
-    changed: Annotated[t.Count | None, "Keys whose state the call for their timeout changed."]
+    changed: Annotated[t.Count | None, "Keys whose state it changed."]
     empty: Annotated[
         t.Count | None,
-        "Keys whose state the call for their timeout emptied, but did not remove.",
+        "Keys whose state it emptied, but did not remove.",
     ]
-    fired_max: Annotated[t.Count | None, "How often the timer of one of them has fired, at most."]
+    fired_max: Annotated[t.Count | None, "Most firings of the timer of one key."]
     reason: Annotated[t.Reason | None, t.WIDE]
 
 
@@ -143,7 +143,7 @@ def class_table(judged: Judged) -> t.Table:
 
 
 class UndecidedRow(t.StoreRow, table="undecided"):
-    """Keys of one store that may be leftovers, by what leaves it open."""
+    """Keys of one store that may be leftovers, by `reason`, with what would decide it."""
 
     store_name: Annotated[t.StoreName, t.WIDE]
     class_: Annotated[t.LeftoverClassName, t.Rank(1)]
@@ -363,7 +363,7 @@ class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"
 
     last_put: Annotated[
         t.Text,
-        "How many batches ago the rows were last put, counted from the judged one.",
+        "How many batches ago the rows were last put, counted from `--batch`.",
         t.Rank(1),
     ]
     from_ms: Annotated[t.TimeMs | None, "Processing time of the first batch counted here."]
@@ -379,16 +379,16 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
     store_name: Annotated[t.StoreName, t.WIDE]
     class_: Annotated[t.LeftoverClassName, t.Rank(3)]
     expired: Annotated[
-        t.Text, "How many batches ago the keys expired, counted from the judged one.", t.Rank(1)
+        t.Text, "How many batches ago the keys expired, counted from `--batch`.", t.Rank(1)
     ]
     keys: Annotated[t.Keys, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes, t.Rank(4)]
 
 
 class RetentionRow(t.StoreRow, table="retention"):
-    """Distance of the rows of one side of a join behind the watermark."""
+    """Distance behind the watermark of the rows of one join side, or of a store below a join."""
 
-    versions: Annotated[t.Count, "Number of state versions that were compared."]
+    versions: Annotated[t.Count, "Versions that were compared."]
     watermark_from_ms: Annotated[t.TimeMs | None, "Lowest watermark of these versions."]
     watermark_to_ms: Annotated[t.TimeMs | None, "Highest watermark of these versions."]
     oldest_behind_ms: Annotated[
@@ -401,7 +401,7 @@ class RetentionRow(t.StoreRow, table="retention"):
         "How far behind it the oldest row of the newest version lies.",
         t.Rank(12),
     ]
-    removed_rows: Annotated[t.Count, "Rows that these versions removed, together."]
+    removed_rows: Annotated[t.Count, "Rows that these versions removed."]
     rows: Annotated[t.Count | None, "Live rows of the newest version.", t.Rank(13)]
     rows_timed_by_key: Annotated[t.Count | None, "Rows whose time is a field of their key."]
     matched_rows: Annotated[t.Count | None, "Rows that have found a partner."]

@@ -61,7 +61,7 @@ def offset_rows(run: Opened) -> Iterator[OffsetRow]:
 
 # table of data, for programs on Spark and for SQL, with the positions of each source by batch
 OFFSETS_DATA = driver_table(
-    OffsetRow, "The positions of each source after each batch, newest batch first.", offset_rows
+    OffsetRow, "The positions of each source after each batch.", offset_rows
 )
 
 
@@ -128,9 +128,9 @@ def offsets(  # noqa: PLR0913 - the options of the command
 ) -> Report:
     """Where each source was after each batch: start, end, records or files read; newest first.
 
-    ``--batch N --by partition`` lists what a batch read. --find finds the batch that read a
-    position. --as prints the starting offsets for a new query, after the last committed batch
-    unless --batch or --at names another.
+    It goes back as far as the offset log, of which Spark keeps 100 batches by default; --limit 0
+    shows all. ``--batch N --by partition`` lists what a batch read. --as prints the starting
+    offsets for a new query, after the last committed batch unless --batch or --at names another.
 
     Raises:
         CheckpointError: there is no such batch or source, the time cannot be read, or the options

@@ -15,7 +15,7 @@ from inspector.render import tabular as t
 _MOST_VERSIONS = 1_000
 
 # type of the columns that name a source
-Source = Annotated[t.Text, "The source: its place among the sources, from 0, or its name."]
+Source = Annotated[t.Text, "The source's number, from 0, or its name."]
 # type of the columns with the kind of a source
 SourceKind = Annotated[
     t.Text,

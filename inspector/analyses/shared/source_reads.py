@@ -18,9 +18,7 @@ class SourceReadRow(t.Row, table="source_reads", empty="the offset log shows no 
     """What one batch read of one source, next to the rows of all stores after it."""
 
     batch_id: Annotated[t.BatchId, t.Rank(1)]
-    source: Annotated[
-        t.Text, "The source: its place among the sources, from 0, or its name.", t.Rank(2)
-    ]
+    source: Annotated[t.Text, "The source's number, from 0, or its name.", t.Rank(2)]
     kind: Annotated[
         t.Text, "What wrote its offset, such as `kafka` or `files`; see `offsets`.", t.Rank(6)
     ]

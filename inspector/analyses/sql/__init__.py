@@ -41,14 +41,15 @@ def sql(
     """SQL over the state: a view for each store, its changes, findings, leftovers, files, offsets.
 
     It is the SQL of DuckDB, and needs the extra sql (pip install '.[sql]'). Without a query it
-    reads statements from stdin that end with a semicolon. The view of a store is named op0_default,
-    that of a state variable op0_NAME, those of a join's sides op1_left and op1_right. Its columns
-    are the fields of key and value, partition_id, batch_id, key_bytes, value_bytes, row_bytes,
-    expires_at and last_put_batch. A view of changes, such as op0_default_changes, also has event
-    and the old values. The views findings, files, leftovers, offsets, problems and versions have
-    the columns of the tables of that name. ``show tables`` lists all, ``describe op0_default`` the
-    columns. A query reads only the stores and partitions that it names, and cannot read or write
-    other files. If DuckDB refuses it, the exit code is 2.
+    reads statements that end with a semicolon from stdin (``< queries.sql``). The view of a store
+    is named op0_default, that of a state variable op0_NAME, those of a join's sides op1_left and
+    op1_right. Its columns are the fields of key and value, partition_id, batch_id, key_bytes,
+    value_bytes, row_bytes, expires_at and last_put_batch. A view of changes, such as
+    op0_default_changes, also has event and the old values. The views findings, files, leftovers,
+    offsets, problems and versions have the columns of the tables of that name. ``show tables``
+    lists all, ``describe op0_default`` the columns; a query can join them. It reads only the stores
+    and partitions that it names, and cannot change the checkpoint, or read or write other files. If
+    DuckDB refuses it, the exit code is 2.
 
     Args:
         path: the checkpoint.
