@@ -76,7 +76,10 @@ class NotACheckpointError(CheckpointError, slug="not-a-checkpoint"):
 
 
 class MissingVersionError(CheckpointError, slug="missing-version"):
-    """No snapshot and deltas make the requested state version. `inspector files` shows which do."""
+    """The requested state version lacks its snapshot or deltas.
+
+    `inspector files` shows which versions can be restored.
+    """
 
 
 class OutpacedError(InspectorError, slug="outpaced"):
@@ -97,7 +100,7 @@ class DecodeError(InspectorError, ValueError, slug="undecodable"):
 
 
 class TruncatedError(DecodeError, EOFError, slug="truncated"):
-    """The bytes end before the value does."""
+    """The bytes end in the middle of a value, as of a file that was cut."""
 
 
 class FrameError(DecodeError, slug="bad-frame"):
@@ -131,7 +134,10 @@ class NoSchemaError(DecodeError, slug="no-schema"):
 
 
 class ChecksumError(DecodeError, slug="bad-checksum"):
-    """A file's bytes do not match its checksum file."""
+    """The bytes of a log, metadata or schema file do not match its `.crc`, so it is not used.
+
+    State files are another problem: `file-checksum`.
+    """
 
 
 class NewerFormError(DecodeError, slug="newer-form"):
