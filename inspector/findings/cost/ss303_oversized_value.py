@@ -6,7 +6,7 @@ What it means:
     bytes.
 
 How it is proven:
-    The size of every value of the judged version is measured; the median is over all of them.
+    Every value of the judged version is measured.
 
 Source:
     HDFSBackedStateStoreProvider.put (2.3 to 4.3).
