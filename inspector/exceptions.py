@@ -108,7 +108,7 @@ class FrameError(DecodeError, slug="bad-frame"):
 
 
 class RecordError(DecodeError, slug="bad-record"):
-    """A record of a delta or snapshot is wrong."""
+    """A record of a delta or snapshot has an impossible length or form."""
 
 
 class TailError(RecordError, slug="bad-tail"):
@@ -116,7 +116,7 @@ class TailError(RecordError, slug="bad-tail"):
 
 
 class RowError(DecodeError, slug="bad-row"):
-    """An UnsafeRow does not fit its schema."""
+    """A row does not fit its schema."""
 
 
 class LimitError(DecodeError, slug="over-limit"):
