@@ -87,11 +87,10 @@ class OutpacedError(InspectorError, slug="outpaced"):
 
 
 class UnsupportedProviderError(CheckpointError, slug="unsupported-provider"):
-    """The state was written by a provider whose class is not known.
+    """The class of the state store provider is none of Spark's or Databricks'.
 
-    `HDFSBackedStateStoreProvider` and `RocksDBStateStoreProvider` are known, in the packages of
-    Spark and Databricks. If another class writes the same files, `Options.provider_format` or
-    `--provider-format` says so.
+    If it writes the files of their `HDFSBackedStateStoreProvider` or `RocksDBStateStoreProvider`,
+    `--provider-format` (`Options.provider_format`) says so.
     """
 
 

@@ -232,7 +232,7 @@ def shared_columns() -> list[Column]:
 
 
 _QUANTILES_TEXT = (
-    "Percentiles (nearest rank) and maximum of the bytes of a row's key, of its value, and of both."
+    "Percentiles (nearest rank) and maximum of the bytes of a row's key, value or both."
 )
 
 

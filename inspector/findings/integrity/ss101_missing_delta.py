@@ -6,7 +6,8 @@ What it means:
     version.
 
 How it is proven:
-    Every version from the oldest restorable one to the judged one needs a delta.
+    Every version from the oldest restorable one to the judged one needs a delta. It is a warning if
+    a restart does without it.
 
 Source:
     HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` that does
