@@ -20,7 +20,7 @@ E = TypeVar("E", bound="InspectorError")  # class of errors
 
 
 class InspectorError(Exception):
-    """Base of all errors of this package.
+    """Base of all errors here.
 
     Attributes:
         message: what is wrong, what was expected and what to do, without path and offset.
@@ -159,7 +159,7 @@ REFUSES = ". RocksDB refuses the snapshot: "
 
 
 class SourceNotWholeError(InspectorError, slug="not-whole"):
-    """A checkpoint lacks what a copy of it needs, or the copy is not what it should be."""
+    """The checkpoint lacks what a copy needs, or the copy differs: the message says where."""
 
 
 class EngineError(InspectorError, slug="engine"):
