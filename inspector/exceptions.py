@@ -20,7 +20,7 @@ E = TypeVar("E", bound="InspectorError")  # class of errors
 
 
 class InspectorError(Exception):
-    """Base of all errors of this package.
+    """Base of all errors here.
 
     Attributes:
         message: what is wrong, what was expected and what to do, without path and offset.
@@ -76,7 +76,10 @@ class NotACheckpointError(CheckpointError, slug="not-a-checkpoint"):
 
 
 class MissingVersionError(CheckpointError, slug="missing-version"):
-    """No snapshot and deltas make the requested state version. `inspector files` shows which do."""
+    """The requested state version lacks its snapshot or deltas.
+
+    `inspector files` shows which versions can be restored.
+    """
 
 
 class OutpacedError(InspectorError, slug="outpaced"):
@@ -84,11 +87,10 @@ class OutpacedError(InspectorError, slug="outpaced"):
 
 
 class UnsupportedProviderError(CheckpointError, slug="unsupported-provider"):
-    """The state was written by a provider whose class is not known.
+    """The class of the state store provider is none of Spark's or Databricks'.
 
-    `HDFSBackedStateStoreProvider` and `RocksDBStateStoreProvider` are known, in the packages of
-    Spark and Databricks. If another class writes the same files, `Options.provider_format` or
-    `--provider-format` says so.
+    If it writes the files of their `HDFSBackedStateStoreProvider` or `RocksDBStateStoreProvider`,
+    `--provider-format` (`Options.provider_format`) says so.
     """
 
 
@@ -97,7 +99,7 @@ class DecodeError(InspectorError, ValueError, slug="undecodable"):
 
 
 class TruncatedError(DecodeError, EOFError, slug="truncated"):
-    """The bytes end before the value does."""
+    """The bytes end in the middle of a value, as of a file that was cut."""
 
 
 class FrameError(DecodeError, slug="bad-frame"):
@@ -105,7 +107,7 @@ class FrameError(DecodeError, slug="bad-frame"):
 
 
 class RecordError(DecodeError, slug="bad-record"):
-    """A record of a delta or snapshot is wrong."""
+    """A record of a delta or snapshot has an impossible length or form."""
 
 
 class TailError(RecordError, slug="bad-tail"):
@@ -113,7 +115,7 @@ class TailError(RecordError, slug="bad-tail"):
 
 
 class RowError(DecodeError, slug="bad-row"):
-    """An UnsafeRow does not fit its schema."""
+    """A row does not fit its schema."""
 
 
 class LimitError(DecodeError, slug="over-limit"):
@@ -131,7 +133,10 @@ class NoSchemaError(DecodeError, slug="no-schema"):
 
 
 class ChecksumError(DecodeError, slug="bad-checksum"):
-    """A file's bytes do not match its checksum file."""
+    """The bytes of a log, metadata or schema file do not match its `.crc`, so it is not used.
+
+    State files are another problem: `file-checksum`.
+    """
 
 
 class NewerFormError(DecodeError, slug="newer-form"):
@@ -154,7 +159,7 @@ REFUSES = ". RocksDB refuses the snapshot: "
 
 
 class SourceNotWholeError(InspectorError, slug="not-whole"):
-    """A checkpoint lacks what a copy of it needs, or the copy is not what it should be."""
+    """The checkpoint lacks what a copy needs, or the copy differs: the message says where."""
 
 
 class EngineError(InspectorError, slug="engine"):

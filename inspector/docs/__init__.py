@@ -109,7 +109,7 @@ _OUTER_CLASSES = ("cannot_load_state_store.uncategorized", "stream_failed")
 _OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")
 _MOST_NEAR = 8  # topics that are suggested for an unknown one
 _MOST_NAMES = 3  # a heading with more names is shown with the requested one only
-_SEVERITY = "Severity: "  # begin of an entry's line with its severity
+_SEVERITIES = ("Error; ", "Warning; ", "Info; ")  # begins of an entry's line with its severity
 _ENTRY_LEVEL = 3  # level of the headings of entries
 
 
@@ -166,6 +166,8 @@ def entry(name: str) -> Entry:
     heading, *lines = _plain(_entries_of_name(name.casefold())[0]).splitlines()
     paragraphs: dict[str, str] = {}
     for line in lines:
+        if line.startswith(_SEVERITIES):
+            continue
         if match := _PARAGRAPH.fullmatch(line):
             paragraphs.setdefault(match[1] or match[2] or "", match[3])
     return Entry(_names(heading)[-1], paragraphs)
@@ -205,7 +207,7 @@ def _family(beginning: str) -> list[str]:
         if name.startswith(beginning):
             spelling = next(n for n in _own_names(text) if n.casefold() == name)
             lines = text.splitlines()[1:]
-            others = _SEVERITY, _CLASSES
+            others = *_SEVERITIES, _CLASSES
             words = next(line for line in lines if line and not line.startswith(others))
             first = words.partition(". ")[0].rstrip(".")
             listed.append((spelling, f"- `{spelling}`: {first}."))

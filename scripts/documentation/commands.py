@@ -233,8 +233,7 @@ def shared_columns() -> list[Column]:
 
 
 _QUANTILES_TEXT = (
-    "Percentiles, by nearest rank, and maximum of the bytes of one row: of its key, of its value, "
-    "and of both."
+    "Percentiles (nearest rank) and maximum of the bytes of a row's key, value or both."
 )
 
 

@@ -39,6 +39,10 @@ else:
 
 _PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
+# Releases of a source; the page does not repeat all releases
+_RELEASES = re.compile(r"\d\.\d to 4\.3\)")
+_ALL_RELEASES = re.compile(r" \(2\.[34] to 4\.3\)")
+
 _TITLES = {
     Group.INTEGRITY: "Integrity: can the files be read and loaded",
     Group.LIFETIME: "Lifetime: do rows go when they should",
@@ -64,9 +68,11 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     kind = rule.kind
     sections = rule_sections(rule)
     sections["What to do"] = f"{kind.to_do[0].upper()}{kind.to_do[1:]}."
+    if len(_RELEASES.findall(sections["Source"])) == 1:
+        sections["Source"] = _ALL_RELEASES.sub("", sections["Source"])
     lines = [
         f"\n### {kind.id}: {kind.title}\n",
-        f"Severity: {kind.severity.word}; {_certainties(kind)}.\n",
+        f"{kind.severity.word.capitalize()}; {_certainties(kind)}.\n",
         f"{sections['What it means']}\n",
         *(f"**{label}.** {sections[name]}\n" for name, label in _LABELS.items()),
         f"Spark: `{kind.spark}`.\n",
@@ -99,9 +105,11 @@ def _shared_thresholds() -> dict[str, Threshold[Any]]:
 
 
 def _default_text(threshold: Threshold[Any]) -> str:
-    """Return the default of a threshold with its unit."""
+    """Return the default of a threshold with its unit, unless its meaning begins with the unit."""
     if threshold.default is None:
         return "not judged"
+    if threshold.meaning.lower().startswith(f"{threshold.unit} "):
+        return f"{threshold.default:,g}"
     if threshold.unit == "share":
         return share_text(threshold.default)
     unit = threshold.unit.removesuffix("s") if threshold.default == 1 else threshold.unit

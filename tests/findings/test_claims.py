@@ -59,7 +59,6 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS101": {
         "Spark fails when a task loads such a version": LOST,
         "No version from that delta on can be loaded": LOST,
-        "its cleanup of old files stops with a warning in the executor's log": FAILS,
     },
     "SS102": {
         "Spark does not read so far, and no row is lost": (

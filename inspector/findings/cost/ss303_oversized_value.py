@@ -6,7 +6,7 @@ What it means:
     bytes.
 
 How it is proven:
-    The size of every value of the judged version is measured; the median is over all of them.
+    Every value of the judged version is measured.
 
 Source:
     HDFSBackedStateStoreProvider.put (2.3 to 4.3).
@@ -45,8 +45,10 @@ class OversizedValue(Rule[StoreView]):
     hot_share = HOT_SHARE
     outlier_share = Threshold(0.2, "share", "Share of a store's bytes that one outlier has.")
     outlier_ratio = Threshold(20.0, "times", "Bytes of such an outlier over the median value.")
-    value_rows = Threshold(10, "rows", "Rows of a store of which one can be said to hold most.")
-    few_share = Threshold(0.75, "share", "The same of a store with 3 rows or more, but fewer.")
+    value_rows = Threshold(10, "rows", "Rows from which `few_share` is not needed.")
+    few_share = Threshold(
+        0.75, "share", "Share that one value needs in smaller stores (3 rows or more)."
+    )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield at most one evidence: the large values of a store.

@@ -1,7 +1,7 @@
 """SS305: empty deltas.
 
 What it means:
-    Every partition writes a delta in every batch, even if nothing has changed.
+    Every partition writes a delta in every batch, even without a change.
 
 How it is proven:
     The records of each delta are counted.

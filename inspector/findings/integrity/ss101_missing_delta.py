@@ -3,10 +3,11 @@
 What it means:
     A delta between the snapshot, or the empty version 0, and a later version is missing. No version
     from that delta on can be loaded until the next snapshot. Spark fails when a task loads such a
-    version, and its cleanup of old files stops with a warning in the executor's log.
+    version.
 
 How it is proven:
-    Every version from the oldest restorable one to the judged one needs a delta.
+    Every version from the oldest restorable one to the judged one needs a delta. It is a warning if
+    a restart does without it.
 
 Source:
     HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` that does

@@ -1,11 +1,11 @@
 """SS102: file that cannot be read.
 
 What it means:
-    A delta or snapshot is cut, or has a wrong checksum, a record of an impossible length, or wrong
-    row checksums. The table of problems has the byte offset of each fault.
+    A delta or snapshot is cut, or has wrong checksums or a record of an impossible length.
 
 How it is proven:
-    Every file of the chains is read to its end, with all lengths and checksums.
+    Every file of the chains is read to its end, with all lengths and checksums; `problems` has the
+    byte of each fault. It is a warning if a restart does without the file.
 
 Source:
     HDFSBackedStateStoreProvider.updateFromDeltaFile, readSnapshotFile (2.3 to 4.3). Spark 4.2 and

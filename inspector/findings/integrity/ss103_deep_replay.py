@@ -46,8 +46,10 @@ class DeepReplay(Rule[OperatorView]):
 
     replay_deltas = Threshold(100, "deltas", "Deltas of a partition for a warning.")
     replay_noted = Threshold(50, "deltas", "Deltas of a partition for information.")
-    replay_slow = Threshold(20, "deltas", "The same, if they took the following time.")
-    replay_minutes = Threshold(10.0, "minutes", "Batch clock that they took.")
+    replay_slow = Threshold(20, "deltas", "Deltas for information, if they took `replay_minutes`.")
+    replay_minutes = Threshold(
+        10.0, "minutes", "Minutes of the batch clock that `replay_slow` deltas took."
+    )
 
     def find(self, operator: OperatorView) -> Iterator[Evidence]:
         """Yield at most one evidence: the store of an operator with the most deltas to replay.

@@ -1,9 +1,9 @@
 """SS106: rows do not fit their schema.
 
 What it means:
-    The schema of the store cannot have produced these rows: a wrong length, an offset outside of
-    the row, bytes set where the type leaves none. The schema belongs to another query, or the row
-    is damaged.
+    The schema of the store cannot have produced these rows: a wrong length, an offset outside the
+    row, bytes set where the type leaves none. The schema belongs to another query, or the row is
+    damaged.
 
 How it is proven:
     Length, null bits and variable parts of each row are checked as Spark does, and longer rows of

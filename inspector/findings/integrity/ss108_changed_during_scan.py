@@ -2,8 +2,7 @@
 
 What it means:
     The query runs, and Spark's cleanup removed files between their listing and their reading. It is
-    information if the newest batch could be judged at a second look, and a warning if what depends
-    on the files is missing from the report. The checkpoint is sound.
+    information if a second look could judge the newest batch. The checkpoint is sound.
 
 How it is proven:
     A listed file was not there when it was opened, and the folder was listed again.

@@ -2,11 +2,10 @@
 
 What it means:
     A checksum file beside a state file, Hadoop's `.NAME.crc` or the `NAME.crc` of Spark 4.1, does
-    not match the file's bytes. The file itself may be whole: a checksum file can be older than the
-    file beside it.
+    not match the file's bytes. The file may be whole, and the checksum file older.
 
 How it is proven:
-    The checksum of the file's bytes is compared with the one beside it.
+    The checksum of the bytes is compared with the one beside the file.
 
 Source:
     ChecksumFileSystem (Hadoop, local disks), ChecksumCheckpointFileManager (Spark 4.1).

@@ -9,7 +9,7 @@ How it is proven:
     The checksum of the bytes is compared with the one that was written with them.
 
 Source:
-    ChecksumFileSystem (Hadoop, local disks: Spark 2.3 to 4.3 writes its logs by it).
+    ChecksumFileSystem of Hadoop (2.3 to 4.3), by which Spark writes its logs on local disks.
 """
 
 from __future__ import annotations

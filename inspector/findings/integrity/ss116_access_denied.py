@@ -2,13 +2,13 @@
 
 What it means:
     The storage refused files or folders: there is no permission to read them, or the credentials
-    are wrong or have expired. Whether the files are sound is not known.
+    are wrong or have expired.
 
 How it is proven:
     The storage itself refused a request; the table of problems has its answer.
 
 Source:
-    Any storage, with Spark 2.3 to 4.3: HTTP 401 and 403, POSIX permissions.
+    Any storage (2.3 to 4.3): HTTP 401 and 403, POSIX permissions.
 """
 
 from __future__ import annotations

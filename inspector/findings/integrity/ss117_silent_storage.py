@@ -1,14 +1,13 @@
 """SS117: storage did not answer.
 
 What it means:
-    The storage did not answer in time, broke off, or failed, also when it was asked again. Whether
-    the file or folder is sound is not known.
+    The storage did not answer in time, broke off, or failed, at every attempt.
 
 How it is proven:
     The storage itself answered so, or not within the time limit.
 
 Source:
-    Any storage, with Spark 2.3 to 4.3: timeouts, closed connections, HTTP 5xx, disk faults.
+    Any storage (2.3 to 4.3): timeouts, closed connections, HTTP 5xx, disk faults.
 """
 
 from __future__ import annotations

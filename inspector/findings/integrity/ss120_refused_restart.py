@@ -1,9 +1,9 @@
 """SS120: restart that Spark refuses.
 
 What it means:
-    Every file of the state can be read, but Spark refuses the checkpoint: the log of a file source
-    is gone, or snapshots have the format of another release. It is a warning if the newest entry of
-    a source log is missing, which Spark may write again, and information if only a later release
+    Every state file can be read, but Spark refuses the checkpoint: the log of a file source is
+    gone, or snapshots have the format of another release. It is a warning if the newest entry of a
+    source log is missing, which Spark may write again, and information if only a later release
     refuses it, or only another path.
 
 How it is proven:

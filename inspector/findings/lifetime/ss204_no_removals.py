@@ -2,7 +2,7 @@
 
 What it means:
     The store has more rows than when the window began, none was removed, and neither the checkpoint
-    nor its user says by which rule rows should be removed.
+    nor an option gives a rule.
 
 How it is proven:
     Rows and removals of every version are counted. That no rule removes the rows is inferred.
