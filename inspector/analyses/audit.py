@@ -112,7 +112,8 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 _HELP = {  # help texts of options, by the name of the argument of :func:`audit`
     "maximum": "Exit with 1 if a metric exceeds this value, such as state.bytes=8GiB, "
-    "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
+    "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB (all: `inspector "
+    "explain metrics`); repeatable.",
     "baseline": "JSON report of an earlier audit to compare with: report what is new, worse, "
     "better or gone, and exit with 1 only for what is new or worse.",
     "estimate": "Estimate requests, bytes and, with --price, cost of an audit from listings. "
@@ -165,11 +166,11 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     """Check checkpoints against every rule, with one verdict for each.
 
     The verdict is ``unreadable`` if something cannot be read, else the most severe finding's
-    ``error``, ``warning`` or ``info``, else ``ok``. PATH is only read: every version that its files
-    can restore (--estimate tells the cost before). The exit code is 1 from a warning on
-    (--fail-on), and 4 if something cannot be read. `inspector explain findings` lists the rules.
-    Keys are shown as hashes (--redact). To compare with an earlier batch, use ``--batch 5 -o json
-    -O old.json``, then ``--baseline old.json``.
+    ``error``, ``warning`` or ``info``, else ``ok``. PATH is not changed. Every version that its
+    files can restore is read (--estimate tells the cost before). The exit code is 1 from a warning
+    on (--fail-on; with ``never`` only for --max), and 4 if something cannot be read. `inspector
+    explain findings` lists the rules. Keys are shown as hashes (--redact). To compare with an
+    earlier batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
 
     Several checkpoints give the causes, the most urgent first; --wide gives a row for each
     checkpoint, --details all reports. A checkpoint that cannot be read does not stop the others.

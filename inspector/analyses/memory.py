@@ -46,10 +46,16 @@ _OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64
 class OffHeapRow(t.Row, table="off_heap"):
     """Memory that RocksDB may use outside of the executors' heaps, by its confs."""
 
-    kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
+    kept: Annotated[
+        t.Text,
+        "`block cache`, `write buffers`, `indexes and filters` or `all of RocksDB`.",
+        t.Rank(1),
+    ]
     most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."]
     stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."]
-    limit: Annotated[t.Text, "`kept`; `soft`, which RocksDB passes rather than fail; or `none`."]
+    limit: Annotated[
+        t.Text, "`kept` (not exceeded), `soft` (RocksDB exceeds it rather than fail) or `none`."
+    ]
     meaning: t.Meaning
 
 
@@ -187,7 +193,7 @@ class ExecutorRow(t.Row, table="executors"):
     ]
     heap_needed_bytes: Annotated[
         t.EstimatedBytes,
-        "The smallest heap of an executor that leaves so much to the state.",
+        "The smallest heap of an executor that has room for `bytes`.",
         t.Rank(4),
     ]
 
@@ -529,7 +535,7 @@ class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version
 
 
 class WhatIfRow(t.Row, table="what_ifs"):
-    """A possible change: fewer versions, no leftovers, format 2, shorter keys, RocksDB."""
+    """A possible change: fewer versions, no leftovers, state format 2, shorter keys, RocksDB."""
 
     change: Annotated[t.Text, "What would be different.", t.Rank(1)]
     heap_bytes: Annotated[t.EstimatedBytes, "Bytes on the heap of executors then."]
@@ -603,10 +609,9 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     """State size from files to heap, how many executors hold it, and what would reduce it.
 
     ``shapes`` says how many executors hold the state: of common sizes, or of --heap and --cores.
-    --executors says which heap each needs, to compare with spark.executor.memory, or with --heap if
-    the state fits. Bytes of the heap are estimates, at most 0.16 % off in 33 measured cases
-    (``inspector explain heap``). For RocksDB: sizes from files to rows, and memory outside the
-    heap.
+    --executors says which heap each needs (spark.executor.memory), and with --heap whether the
+    state fits. Bytes of the heap are estimates (``inspector explain heap``). For RocksDB: sizes
+    from files to rows, and memory outside the heap.
     """
     run = Run.start(path, options)
     confs = RocksDbMemory.of(rocksdb_confs)

@@ -94,10 +94,10 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
 class GateRow(t.Row, table="gates"):
     """With `--max`: a number of the checkpoint, compared with its limit."""
 
-    metric: Annotated[t.Text, "Its name.", t.Rank(1)]
+    metric: Annotated[t.Text, "Name of the metric.", t.Rank(1)]
     result: Annotated[t.Text, "`passed`, `exceeded`, or `unknown`, which exceeds nothing."]
-    evidence: Annotated[t.Text, "The same in words."]
-    value: Annotated[t.Json, "What it is, in the metric's unit.", t.WIDE]
+    evidence: Annotated[t.Text, "The metric and its limit, in words."]
+    value: Annotated[t.Json, "The number, in the metric's unit.", t.WIDE]
     most: Annotated[t.Json, "The limit.", t.WIDE]
     quantity: Annotated[t.Text, "What the metric measures, and so its unit.", t.WIDE]
 

@@ -6,12 +6,11 @@ import shlex
 from collections.abc import Callable, Mapping
 
 _QUERY = "fixtures/4.3.0/fmgws_event_ignore/checkpoint"  # flatMapGroupsWithState that leaks keys
-_FIXED = "fixtures/4.3.0/fmgws_event_remove/checkpoint"  # the same query without the fault
 _COUNTS = "fixtures/4.3.0/agg_update/checkpoint"  # counts by window and user
 _SESSIONS = "fixtures/4.3.0/session_window/checkpoint"  # another operator in the place of these
 
 EXAMPLES: Mapping[str, str] = {
-    "audit": f"audit {_QUERY} {_FIXED}",
+    "audit": f"audit {_QUERY} {_COUNTS}",
     "copy": f"copy {_QUERY} NEW --evict leftovers --plan",
     "diff": f"diff {_QUERY} --from-batch 0 --to-batch 1 --limit 2",
     "files": f"files {_QUERY}",
@@ -36,15 +35,16 @@ EXAMPLES: Mapping[str, str] = {
 the time of day, has no example."""
 
 LINES = {
-    "audit": 7,
-    "files": 9,
+    "audit": 5,
+    "files": 7,
     "leftovers": 7,
     "memory": 7,
+    "offsets": 5,
     "rows": 8,
     "sharing": 8,
     "simulate": 7,
     "timeline": 5,
-    "watch": 7,
+    "watch": 4,
 }
 """Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""
 

@@ -279,7 +279,7 @@ def _call(analysis: Analysis) -> str:
 def _table_elsewhere(table: type[Row], owner: str) -> Iterator[str]:
     name = table.table_name
     yield from (f"## Table `{name}`", "", _row_text(table), "")
-    yield from (f"See `{name}` of [{owner}]({owner}.md#table-{name}).", "")
+    yield from (f"See [{owner}]({owner}.md#table-{name}).", "")
 
 
 def _table(
@@ -340,7 +340,7 @@ def _data_table(data: DataTable) -> Iterator[str]:
     own = [name for name in TableOptions.parameters() if name in data.options]
     more = "".join(f", {name}=..." for name in own)
     call = f"inspector.spark.{data.name}(spark, path, options{more})"
-    first, *paragraphs = _paragraphs(data.doc)
-    yield from (f"As a DataFrame: [`{call}`](../../how-to/notebook.md). {first}", "")
+    _, *paragraphs = _paragraphs(data.doc)  # its first sentence repeats that of the page
+    yield from (f"As a DataFrame: [`{call}`](../../how-to/notebook.md).", "")
     for paragraph in paragraphs:
         yield from (paragraph, "")

@@ -128,9 +128,10 @@ def offsets(  # noqa: PLR0913 - the options of the command
 ) -> Report:
     """Where each source was after each batch: start, end, records or files read; newest first.
 
-    It goes back as far as the offset log, of which Spark keeps 100 batches by default; --limit 0
-    shows all. ``--batch N --by partition`` lists what a batch read. --as prints the starting
-    offsets for a new query, after the last committed batch unless --batch or --at names another.
+    It goes back as far as the offset log, of which Spark keeps 100 batches by default. A table has
+    100 rows, unless --limit says otherwise (0: all). ``--batch N --by partition`` lists what a
+    batch read. --as prints the starting offsets for a new query, after the last committed batch
+    unless --batch or --at names another.
 
     Raises:
         CheckpointError: there is no such batch or source, the time cannot be read, or the options

@@ -106,8 +106,8 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
     value: Annotated[t.Text | None, "The value of the option, or the position.", t.Rank(4)]
     delivery: Annotated[
         t.Text,
-        "How often rows reach the sinks of both queries: `exactly once`, `at least once`, `at "
-        "most once` (of a planned batch that is not committed) or `unknown`.",
+        "How often a row reaches the sinks, old and new query together: `exactly once`, `at least "
+        "once`, `at most once` (`last_batch` has no commit) or `unknown`.",
         t.Rank(5),
     ]
     last_batch: Annotated[t.Id, "The batch after which the new query begins.", t.Rank(6)]

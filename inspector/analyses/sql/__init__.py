@@ -41,15 +41,27 @@ def sql(
     """SQL over the state: a view for each store, its changes, findings, leftovers, files, offsets.
 
     It is the SQL of DuckDB, and needs the extra sql (pip install '.[sql]'). Without a query it
-    reads statements that end with a semicolon from stdin (``< queries.sql``). The view of a store
-    is named op0_default, that of a state variable op0_NAME, those of a join's sides op1_left and
-    op1_right. Its columns are the fields of key and value, partition_id, batch_id, key_bytes,
-    value_bytes, row_bytes, expires_at and last_put_batch. A view of changes, such as
-    op0_default_changes, also has event and the old values. The views findings, files, leftovers,
-    offsets, problems and versions have the columns of the tables of that name. ``show tables``
-    lists all, ``describe op0_default`` the columns; a query can join them. It reads only the stores
-    and partitions that it names, and cannot change the checkpoint, or read or write other files. If
-    DuckDB refuses it, the exit code is 2.
+    reads statements that end with a semicolon from stdin (``< queries.sql``). Formats (-o) are
+    table, json, ndjson, csv, markdown and html. A query reads only the stores and partitions that
+    it names, and cannot change the checkpoint, or read or write other files. If DuckDB refuses it,
+    the exit code is 2. ``show tables`` lists the views, ``describe op0_default`` the columns:
+
+    - op0_default: live rows of operator 0's store default. Columns: the fields of key (above:
+    ``value``) and value, partition_id, batch_id, key_bytes, value_bytes,
+    row_bytes, expires_at, last_put_batch.
+
+    - op0_NAME: those of another store, such as a state variable; op1_left, op1_right: those of a
+    join's sides.
+
+    - op0_default_changes, and so on: puts and removals of all readable batches up to --batch, with
+    event (insert, update, removal, ...) and old values.
+
+    - findings: those of an audit; leftovers: expired keys that were not removed.
+
+    - files: state files; problems: what cannot be read or is missing.
+
+    - versions: sizes and changes by version, store and partition; offsets: positions of sources by
+    batch.
 
     Args:
         path: the checkpoint.
