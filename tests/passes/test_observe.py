@@ -221,6 +221,14 @@ def test_oldest_snapshot_is_compared_with_its_delta(tmp_path: Path) -> None:
     assert "got missing keys: 1, keys too many: 0, keys with another" in problem.message
 
 
+def test_nothing_is_proven_behind_an_oldest_snapshot_that_differs(tmp_path: Path) -> None:
+    disputed(tmp_path, {3: [DUE]})
+    (tmp_path / "state/0/0/1.delta").unlink()
+    (tmp_path / "state/0/0/2.delta").unlink()
+    rows = observed_in(tmp_path)
+    assert (differing(rows), certainties(rows)) == ([3], {(Certainty.UNDECIDED, DISPUTED)})
+
+
 def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replayed(
     tmp_path: Path,
 ) -> None:
