@@ -148,12 +148,12 @@ def test_position_between_two_batches(tmp_path: Path) -> None:
 
 
 def test_table_version_that_two_batches_read(tmp_path: Path) -> None:
-    lines = {0: [delta(3)], 1: [delta(5, 1)], 2: [delta(6)], 3: [delta(6)]}
+    lines = {0: [delta(2003)], 1: [delta(2005, 1)], 2: [delta(2006)], 3: [delta(2006)]}
     root = query(tmp_path / "delta", lines)
-    assert cell_values(rows_of(root, find="5"), "batch_id") == [2, 1]
-    assert cell_values(rows_of(root, find="4"), "batch_id") == [1]
+    assert cell_values(rows_of(root, find="2005"), "batch_id") == [2, 1]
+    assert cell_values(rows_of(root, find="2004"), "batch_id") == [1]
     versions = rows_of(root, by="partition", batch=1)
-    assert cell_values(versions, "partition") == ["version 3", "version 4", "version 5"]
+    assert cell_values(versions, "partition") == ["version 2003", "version 2004", "version 2005"]
 
 
 def test_iceberg_snapshot_is_found_by_its_id(tmp_path: Path) -> None:
