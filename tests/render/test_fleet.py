@@ -102,6 +102,13 @@ def test_fleet_names_findings_of_level_info_by_id() -> None:
     assert "The findings of level info: inspector explain SS203" in lines
 
 
+def test_action_for_a_single_checkpoint_has_no_number() -> None:
+    cause = Cause(finding(evidence="bad"), "It is bad.", None, None, None, "Go.", "top")
+    verdict = Verdict(Level.ERROR, 1, 0, 0, 0, cause=cause)
+    report = audit("/a", bad=True, verdict=verdict)
+    assert "SS203  Go." in text(form(), members(form(), report)).splitlines()
+
+
 def test_fleet_headline_counts_levels() -> None:
     result = members(form(), audit("/a"), audit("/b", bad=True), audit("/c"))
     assert fleet_table(result).title == "3 checkpoints: 1 with errors, 2 ok"

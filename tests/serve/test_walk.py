@@ -84,6 +84,7 @@ def test_batch_selector_shows_an_older_batch() -> None:
     assert below
     assert all("batch=4" in url for url in below)
     assert '<option value="0">0</option>' in page.text
+    assert page.text.count('<option value="4"') == 1
 
 
 @pytest.mark.parametrize("order", ["row_bytes", "key_bytes", "value_bytes", "puts", "oldest"])
