@@ -425,7 +425,9 @@ def test_destination_in_use_or_inside_the_source_is_refused(tmp_path: Path) -> N
     before = contents_below(root)
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("mine")
-    assert "holds file" in refusal(root, tmp_path / "full")
+    assert "holds file, expected nothing" in refusal(root, tmp_path / "full")
+    (tmp_path / "full/second").write_text("mine")
+    assert "holds file and 1 more, expected nothing" in refusal(root, tmp_path / "full")
     assert "lies in the checkpoint" in refusal(root, root / "copy")
     assert contents_below(root) == before
 

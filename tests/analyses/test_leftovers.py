@@ -151,6 +151,7 @@ def test_leftover_row_has_clock_threshold_and_margin() -> None:
     }
     batches = cell_values(rows, "expired_batch")
     assert batches == sorted(batches)
+    assert cell_values(rows_of_table(api.leftovers(str(PATH)), "classes"), "fired_max") == [1]
 
 
 def test_leftover_clock_equals_the_log_of_the_query() -> None:

@@ -148,12 +148,12 @@ def test_position_between_two_batches(tmp_path: Path) -> None:
 
 
 def test_table_version_that_two_batches_read(tmp_path: Path) -> None:
-    lines = {0: [delta(3)], 1: [delta(5, 1)], 2: [delta(6)], 3: [delta(6)]}
+    lines = {0: [delta(2003)], 1: [delta(2005, 1)], 2: [delta(2006)], 3: [delta(2006)]}
     root = query(tmp_path / "delta", lines)
-    assert cell_values(rows_of(root, find="5"), "batch_id") == [2, 1]
-    assert cell_values(rows_of(root, find="4"), "batch_id") == [1]
+    assert cell_values(rows_of(root, find="2005"), "batch_id") == [2, 1]
+    assert cell_values(rows_of(root, find="2004"), "batch_id") == [1]
     versions = rows_of(root, by="partition", batch=1)
-    assert cell_values(versions, "partition") == ["version 3", "version 4", "version 5"]
+    assert cell_values(versions, "partition") == ["version 2003", "version 2004", "version 2005"]
 
 
 def test_iceberg_snapshot_is_found_by_its_id(tmp_path: Path) -> None:
@@ -308,7 +308,12 @@ def test_starting_offsets_of_a_stateful_query_warn_of_lost_state() -> None:
         (delta(7, 2), "startingVersion", "7", "at least once"),
         (delta(7, 2, starting=True), None, None, "at least once"),
         ('{"offset":40,"timestamp":5000}', "startTimestamp", "5000", "exactly once"),
-        ('{"snapshotId":5,"index":1,"scanSnapshot":false}', "scan.snapshot-id", "5", None),
+        (
+            '{"snapshotId":5,"index":1,"scanSnapshot":false}',
+            "scan.snapshot-id",
+            "5",
+            "at least once",
+        ),
         ('{"version":1,"snapshot_id":811,"position":3}', None, "811", "unknown"),
         (
             '{"version":1,"snapshot_id":811,"position":3,"snapshot_timestamp_ms":99}',
@@ -328,6 +333,15 @@ def test_starting_offsets_of_other_sources(
     row = start(query(tmp_path / "one", {0: [line]}))
     assert (row["option"], row["value"]) == (option, value)
     assert delivery in (None, row["delivery"])
+
+
+def test_starting_snapshot_of_paimon_is_read_again_after_its_first_split(tmp_path: Path) -> None:
+    line = '{"snapshotId":5,"index":%d,"scanSnapshot":false}'
+    begun = start(query(tmp_path / "begun", {0: [line % 0]}))
+    assert begun["delivery"] == "at least once"
+    assert begun["note"].startswith("Splits 0 to 0 of snapshot 5 are read again.")
+    unread = start(query(tmp_path / "unread", {0: [line % -1]}))
+    assert (unread["delivery"], unread["note"]) == ("exactly once", "Set scan.mode=from-snapshot.")
 
 
 @pytest.mark.parametrize(

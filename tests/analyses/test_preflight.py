@@ -17,7 +17,7 @@ from inspector.analyses.preflight import _without_clock
 from inspector.analyses.shared.opening import Opened
 from inspector.checkpoint.state_schema import parse_state_schema
 from inspector.exceptions import CheckpointError
-from inspector.findings.restart_judgement import Line, SameRows, Side
+from inspector.findings.restart_judgement import Line, SameRows, Side, StateCounts
 from inspector.findings.restart_rules import Restarts, rule_of
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
 from tests.cases import write_schema
@@ -213,6 +213,13 @@ def test_conf_option_is_ignored_or_unknown(conf: dict[str, str], rule: str, verd
     assert line["new"] == next(iter(conf.values()))
 
 
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_changed_schema_without_schema_check_is_unknown(part: str, tmp_path: Path) -> None:
+    new = with_fields(copy(tmp_path), **{part: of_int})
+    conf = {"spark.sql.streaming.stateStore.stateSchemaCheck": "false"}
+    assert set(lines(checkpoint_of(AGGREGATION), new, conf=conf)) == {"SS448"}
+
+
 def test_conf_without_effect_on_state_has_no_line() -> None:
     conf = {"spark.sql.streaming.minBatchesToRetain": "7"}
     assert not lines(checkpoint_of(AGGREGATION), conf=conf)
@@ -404,6 +411,14 @@ def test_indistinct_fields_are_not_decided_by_equal_state() -> None:
     assert not replace(equal, indistinct=[store]).decides(line)
     assert not replace(equal, values={store: 1}).decides(line)
     assert not equal.decides(replace(line, rule=rule_of("value-replaced", "4.3")))
+
+
+def test_differences_of_states_are_counted_by_operator() -> None:
+    side = Side(Opened.start(str(checkpoint_of(AGGREGATION)), None).checkpoint, ())
+    first, second = (0, "default"), (1, "default")
+    states = SameRows(side, {first: 3, second: 9}, {first: 1, second: 0}, {first: 0, second: 2}, ())
+    assert states.counts_of(0) == StateCounts(3, 1, True, 0, False)
+    assert states.counts_of(1) == StateCounts(9, 2, False, 0, False)
 
 
 def test_incomparable_states_are_unknown(tmp_path: Path) -> None:

@@ -287,6 +287,11 @@ def test_timers_with_a_longer_delay_are_unknown(delay: str, certainty: str) -> N
     ]
 
 
+def test_watermark_delay_leaves_processing_time_timers_as_they_are() -> None:
+    report = simulated("fmgws_processing_time", watermark_delay="1s", old_delay="10s")
+    assert cell_values(report.primary.rows, "rows", "rows_then") == [(89, 89)]
+
+
 def test_group_state_without_timeout_is_unchanged() -> None:
     report = simulated("fmgws_no_timeout", watermark_delay="1h")
     assert cell_values(report.primary.rows, "certainty") == ["unchanged"]

@@ -98,6 +98,12 @@ def test_checkpoint_tables_are_views(name: str, count: int) -> None:
     assert api.sql(path, f"select count(*) from {name}").fetchall() == [(count,)]
 
 
+def test_keys_of_leftovers_are_json_texts() -> None:
+    query = "select typeof(key), key from leftovers order by key_hex limit 1"
+    result = api.sql(str(checkpoint_of("fmgws_event_ignore")), query).fetchall()
+    assert result == [("VARCHAR", '{"value": "back-000"}')]
+
+
 def test_leftovers_join_with_findings() -> None:
     path = str(checkpoint_of("trouble_kept_timeouts"))
     query = "select count(*) from leftovers, findings where id = 'SS203'"

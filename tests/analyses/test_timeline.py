@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 from inspector import api
+from inspector.analyses.timeline import readable
+from inspector.facts.expiring import Expiring, Width
 from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import NEWEST
 from tests.reports import cell_values, rows_of_table, rows_where
@@ -86,7 +89,10 @@ def test_growth_reaches_a_capacity() -> None:
     assert cell_values(rows_of_table(report, "growth"), *CAPACITY) == expected
     assert cell_values([report.summary], *CAPACITY) == expected
     assert cell_values(rows_of_table(report, "growth"), "rows_per_hour") == [15_638]
-    assert "will reach 1.0 MiB" in report.notes[0]
+    rows, heap, *_ = report.notes
+    assert rows.startswith("The row bytes of all stores together, ")
+    assert heap.startswith("The heap estimate of all stores together, ~")
+    assert "will reach 1.0 MiB" in rows
     (row,) = rows_of_table(timeline("agg_complete", capacity=100), "growth")
     assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (True, None)
     assert report.summary["watermark_moves"] == 6
@@ -202,6 +208,13 @@ def test_source_reads_have_files_and_rows(tmp_path: Path) -> None:
         (folder / str(entry)).write_text(f"v1\n{line}", "utf-8")
     reads = rows_of_table(api.timeline(str(root)), "source_reads")
     assert cell_values(reads, "kind", "records", "files")[1:] == [("files", None, 2)] * 9
+
+
+def test_expiry_forecast_has_the_shortest_width_of_at_most_72_lines() -> None:
+    fits = Expiring(width=Width.SECOND, rows=Counter({0: 100, 71: 100}))
+    assert readable(fits).width is Width.SECOND
+    longer = Expiring(width=Width.SECOND, rows=Counter({0: 100, 72: 100}))
+    assert readable(longer).width is Width.MINUTE
 
 
 # --- command line --------------------------------------------------------------------------------

@@ -188,6 +188,13 @@ def test_real_time_mode_of_a_checkpoint_of_format_2() -> None:
     assert lines(path, mode="real-time", conf=conf)["SS521"]["verdict"] == "refused"
 
 
+def test_real_time_mode_refuses_operators_outside_its_allowlist() -> None:
+    path = checkpoint_of("join_left_outer")
+    assert lines(path, mode="real-time")["SS519"]["verdict"] == "refused"
+    conf = {"spark.sql.streaming.realTimeMode.allowlistCheck": "false"}
+    assert "SS519" not in lines(path, mode="real-time", conf=conf)
+
+
 def without_state(tmp_path: Path) -> Path:
     root = copy(tmp_path, checkpoint_of("agg_update"))
     shutil.rmtree(root / "state")

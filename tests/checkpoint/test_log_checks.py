@@ -69,6 +69,20 @@ def test_a_lost_entry_is_named(
     assert cross_check(offsets, commits) == lost
 
 
+@pytest.mark.parametrize(
+    ("offsets", "commits", "message"),
+    [
+        ([0, 1, 2], [], "expected those of batches 0 to 1 (followed by others)"),
+        ([], [5], "expected those of batch 5 (committed)"),
+    ],
+)
+def test_an_empty_log_names_the_batches_that_it_lacks(
+    offsets: list[int], commits: list[int], message: str
+) -> None:
+    (problem,) = cross_checks([*map(BatchId, offsets)], [*map(BatchId, commits)], {})
+    assert problem.message == f"got no entries, {message}"
+
+
 def test_contradicting_watermarks_are_named() -> None:
     (problem,) = cross_checks([], [], clocks((0, 10), (12, 20), (20, None)))
     assert (problem.slug, problem.path, problem.version) == (CONTRADICTION, "offsets/1", 2)
@@ -177,6 +191,11 @@ def test_changed_conf_is_a_contradiction() -> None:
     assert conf_problems({CODEC: "lz4"}, {CODEC: "lz4", PARTITIONS: "2"}, {PARTITIONS: "2"}) == []
     (problem,) = conf_problems({CODEC: "lz4"}, {CODEC: "lz5"})
     assert problem.startswith("offsets/1: got 'lz5' as spark.sql.streaming.codec, offsets/0 says")
+
+
+def test_long_conf_values_are_cut() -> None:
+    (problem,) = conf_problems({CODEC: "a" * 81}, {CODEC: "b" * 81})
+    assert f"got '{'b' * 80}' as spark.sql.streaming.codec, offsets/0 says '{'a' * 80}'," in problem
 
 
 def test_repartitioning_changes_shuffle_partitions() -> None:

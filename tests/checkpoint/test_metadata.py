@@ -66,6 +66,11 @@ def test_operator_metadata_of_format_2() -> None:
         (b'[{"storeName"', b'["x",{"storeName"', "in stateStoreInfo, expected a JSON object"),
         (b'"storeName":"default"', b'"storeName":1', "as storeName, expected a string"),
         (b'"numColsPrefixKey":0', b'"stateSchemaFilePaths":1', "as stateSchemaFilePaths"),
+        (
+            b'"numColsPrefixKey":0',
+            b'"stateSchemaFilePaths":"' + b"x" * 50 + b'"',
+            "got 'x{40}' as stateSchemaFilePaths",
+        ),
         (b'"stateStoreInfo"', b'"operatorPropertiesJson":1,"x"', "as operatorPropertiesJson"),
         (b'"stateStoreInfo"', b'"stateStoreInfo":1,"x"', "as stateStoreInfo, expected a list"),
         (b'"stateStoreInfo"', b'"operatorPropertiesJson":"[","x"', "expected a JSON object"),

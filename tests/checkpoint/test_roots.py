@@ -5,7 +5,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from inspector.checkpoint.roots import Selection, is_root, resolve_root
+from inspector.checkpoint.roots import Selection, above, is_root, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.providers.registry import classify
@@ -104,6 +104,20 @@ def test_folders_that_make_a_root(tmp_path: Path, folders: list[str], expected: 
     for folder in folders:
         (tmp_path / folder).mkdir(parents=True)
     assert is_root(Storage.open(str(tmp_path))) is expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("/x/ck/", [("/x", ["ck"]), ("/", ["x", "ck"])]),
+        ("s3://b/x/ck", [("s3://b/x", ["ck"]), ("s3://b", ["x", "ck"])]),
+        ("s3://b", []),
+    ],
+)
+def test_folders_above_a_url_end_at_its_bucket(
+    url: str, expected: list[tuple[str, list[str]]]
+) -> None:
+    assert list(above(url)) == expected
 
 
 def test_root_search_stays_in_the_bucket() -> None:

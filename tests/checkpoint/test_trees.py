@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.trees import Entry, tree_of
+from inspector.checkpoint.trees import Entry, entry_of, tree_of
 from tests.fixture_folder import NEWEST
 from tests.object_store import serve
 
@@ -29,6 +29,11 @@ def test_tree_folders_from_object_names() -> None:
     assert tree.entry("state/0/1.delta") == Entry("1.delta", "state/0/1.delta", False, 20)
     assert tree.entry("state/0") == Entry("0", "state/0", True, 0)
     assert tree.entry("state/1") is None
+
+
+def test_entry_that_is_neither_file_nor_folder_is_special() -> None:
+    entry = entry_of({"name": "ck/state/pipe", "type": "other", "size": 7}, "state/pipe")
+    assert entry == Entry("pipe", "state/pipe", False, 0, is_special=True)
 
 
 @pytest.mark.parametrize("base", ["b/ck", "/b/ck/", "b/ck/"])

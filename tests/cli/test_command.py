@@ -10,6 +10,7 @@ import pytest
 from inspector import api
 from inspector.cli.exits import Exit
 from inspector.cli.output_files import code_of, write_report
+from inspector.exceptions import OutpacedError
 from inspector.findings.cost.ss304_same_values import SameValues
 from inspector.findings.finding import Finding, Kind
 from inspector.findings.lifetime.ss203_kept_keys import KeptKeys
@@ -95,6 +96,19 @@ def test_problems_and_notes_of_ndjson_and_csv_go_to_stderr(
     assert captured.err == message
     assert ("message" in captured.out) is (message == "")
     assert ("say more" in captured.out) is (message == "")
+
+
+def test_rows_of_a_removed_version_are_printed_but_written_to_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Table("rows", "rows", (Column("a"),), [{"a": 1}])
+    report = Report("rows", "/ck", {}, (table,), problems=[Problem("outpaced", "too slow")])
+    options = {"output": "csv", "force": False, "quiet": True}
+    with pytest.raises(OutpacedError, match="too slow"):
+        write_report(report, {**options, "output_file": str(tmp_path / "rows.csv")})
+    assert list(tmp_path.iterdir()) == []
+    write_report(report, {**options, "output_file": None})
+    assert capsys.readouterr().out.splitlines() == ["a", "1"]
 
 
 WITH_TABLES = tuple(sorted({*COMMANDS} - {"audit", "verify"}))

@@ -64,10 +64,10 @@ def test_changelog_bytes_of_spark_4_3_0() -> None:
 
 @pytest.mark.parametrize(
     "key",
-    # Lengths whose first two bytes are those of a text (SPARK-51922), and that text "v)"
-    # (SPARK-52553).
-    [b"x" * 0x10000, b"v)" + b"x" * (0x27629 - 2)],
-    ids=["text", "v)"],
+    # Lengths whose first two bytes are those of a text (SPARK-51922), and whose four bytes are the
+    # texts "v)" (SPARK-52553) and "v1".
+    [b"x" * 0x10000, b"v)" + b"x" * (0x27629 - 2), b"x" * 0x27631],
+    ids=["text", "v)", "v1"],
 )
 def test_long_first_key_is_not_taken_for_a_version(key: bytes) -> None:
     head, result = read(changelog([(PUT, key, b"v")]), 1 << 20)

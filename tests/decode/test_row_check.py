@@ -66,6 +66,8 @@ NULL = (1).to_bytes(8, "little")
         ("a bigint", one_field(bytes(7)), False),
         ("a decimal(3,0)", one_field((999).to_bytes(8, "little")), True),
         ("a decimal(3,0)", one_field((-1000).to_bytes(8, "little", signed=True)), False),
+        ("a decimal(38,0)", one_field(slot(16, 16), (10**38 - 1).to_bytes(16, "big")), True),
+        ("a decimal(38,0)", one_field(slot(16, 16), (10**38).to_bytes(16, "big")), False),
         ("a string", one_field(slot(16, 3), b"abc" + bytes(5)), True),
         ("a string", one_field(slot(16, 9), b"abc" + bytes(5)), False),
         ("a string", one_field(slot(15, 1), bytes(8)), False),

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from inspector.decode.frames import inflate
+from inspector.encode.frames import compress_blocks
 from inspector.exceptions import FrameError, LimitError, TruncatedError
 from inspector.model import Limits
 from tests import encode
@@ -46,6 +47,11 @@ def test_other_snappy_stream_versions_are_refused(version: int, compatible: int)
 def test_impossible_snappy_block_lengths_are_refused(length: int) -> None:
     with pytest.raises(FrameError, match=f"byte 16: Snappy block of {length} bytes"):
         read(HEADER + struct.pack(">i", length))
+
+
+def test_snappy_block_of_the_largest_size_is_read() -> None:
+    stream = b"".join(compress_blocks([b"x" * 1000], "snappy"))
+    assert read(stream, Limits(frame_bytes=1000)) == b"x" * 1000
 
 
 def test_forged_snappy_sizes_are_refused() -> None:

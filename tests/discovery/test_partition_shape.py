@@ -61,6 +61,7 @@ def problem_slugs(root: Path) -> list[str]:
         ([NULL_KEY], LONG, LIKELY, True),  # a limit
         ([NULL_KEY], bytes(24), NO, False),  # a group whose key is null, with two sums
         ([KEY], LONG, NO, False),
+        ([KEY], b"", NO, False),  # an empty value is no removal
         ([], LONG, UNKNOWN, None),
     ],
 )

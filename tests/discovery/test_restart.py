@@ -441,6 +441,7 @@ def test_restart_with_an_unlistable_source_log_is_unknown(
     monkeypatch.setattr(type(checkpoint.storage), "list", deny)
     result = restart_of(checkpoint)
     assert (result.possible, result.unknown) == (None, 1)
+    assert "1 file that it loads could not be read here" in result.sentence
 
 
 @pytest.mark.parametrize("gone", ["7", "3"])

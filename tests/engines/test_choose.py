@@ -142,6 +142,12 @@ def test_any_spark_option_selects_spark(option: str, expected: Mapping[str, Any]
     assert messages == [f"engine: spark ({option} is given)"]
 
 
+def test_local_engine_of_the_workers_option_prints_no_message_by_default() -> None:
+    messages: list[str] = []
+    assert engine_by_options(EngineOptions(notify=messages.append), 4) == LocalEngine(4)
+    assert messages == []
+
+
 def test_workers_option_selects_the_local_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
     messages: list[str] = []

@@ -57,6 +57,7 @@ def test_sparkline_bars_scale_from_zero_to_the_maximum() -> None:
     assert sparkline([0, 4, 8]) == "▁▄█"
     assert sparkline([0, 0]) == "▁▁"
     assert sparkline([]) == ""
+    assert sparkline([8] * 100) == "█" * 60
 
 
 @given(st.lists(st.integers(0, 1 << 50), min_size=1, max_size=300))

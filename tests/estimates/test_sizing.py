@@ -53,6 +53,7 @@ def test_smallest_heap_with_enough_room(percent: int | None, room: int) -> None:
 def test_usable_heap_share_of_spark() -> None:
     assert room_bytes(RESERVED_BYTES // 2) == 0
     assert room_bytes(8 * GIB) == (8 * GIB - RESERVED_BYTES) * 4 // 10
-    assert attributes(SHAPES, "heap_bytes") == [
-        *(2 * GIB, 4 * GIB, 8 * GIB, 16 * GIB, 32 * GIB, 64 * GIB)
+    assert attributes(SHAPES, "heap_bytes", "cores") == [
+        *((2 * GIB, 1), (4 * GIB, 2), (8 * GIB, 4)),
+        *((16 * GIB, 4), (32 * GIB, 8), (64 * GIB, 16)),
     ]

@@ -39,6 +39,7 @@ def test_rows_with_equal_bytes_are_listed_all_or_none() -> None:
 def test_equal_rows_of_one_part_hide_smaller_rows_of_another() -> None:
     parts = [*collect([16, 16, 16]), *collect([8, 24], first=3)]
     assert listed(largest_rows(parts, 2)) == [(24, b"4")]
+    assert listed(largest_rows([*collect([40, 24]), *collect([24], first=2)], 2)) == [(40, b"0")]
 
 
 @given(sizes=st.lists(st.integers(0, 6), max_size=20), cut=st.integers(0, 20))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.facts.join_rows import JoinCheck
+from inspector.facts.join_rows import JoinCheck, MatchedPuts
 from inspector.merge.collect import Facts
 from inspector.model import JOIN_ROW_STORES, JOIN_TIMED_ROW_STORES, StoreName
 from tests.cases import observed_in
@@ -26,4 +26,12 @@ def test_healthy_join_sides_have_equal_counts(
     assert checks == {
         StoreName(0, store): JoinCheck(rows=count)
         for store, count in zip(stores, rows, strict=True)
+    }
+
+
+def test_puts_of_both_join_sides_are_counted_by_their_match() -> None:
+    seen = observed_in(NEWEST / "join_left_outer/checkpoint", fit=True)
+    assert Facts(seen).sums(MatchedPuts) == {
+        StoreName(0, "left-keyWithIndexToValue"): MatchedPuts(matched=100, unmatched=179),
+        StoreName(0, "right-keyWithIndexToValue"): MatchedPuts(matched=119, unmatched=16),
     }

@@ -26,6 +26,7 @@ from inspector.sparktypes.schema_json import to_json
 from tests import cases, encode
 from tests.attributes import attributes
 from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, problems_in, user
+from tests.checkpoint_files import remove_paths
 from tests.encode import Record
 from tests.passes.support import facts_by_version, rows_of_store
 from tests.reports import slugs
@@ -221,6 +222,14 @@ def test_oldest_snapshot_is_compared_with_its_delta(tmp_path: Path) -> None:
     assert "got missing keys: 1, keys too many: 0, keys with another" in problem.message
 
 
+def test_nothing_is_proven_behind_an_oldest_snapshot_that_differs(tmp_path: Path) -> None:
+    disputed(tmp_path, {3: [DUE]})
+    (tmp_path / "state/0/0/1.delta").unlink()
+    (tmp_path / "state/0/0/2.delta").unlink()
+    rows = observed_in(tmp_path)
+    assert (differing(rows), certainties(rows)) == ([3], {(Certainty.UNDECIDED, DISPUTED)})
+
+
 def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replayed(
     tmp_path: Path,
 ) -> None:
@@ -237,6 +246,13 @@ def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replaye
     assert facts[3].snapshot_bytes == (folder / "3.snapshot").stat().st_size
     assert facts[3].raw_bytes == len(encode.END)
     assert facts[2].raw_bytes == 9 * (4 + 16 + 4) + len(encode.END)
+
+
+def test_version_of_a_snapshot_alone_has_no_empty_delta(tmp_path: Path) -> None:
+    root = cases.small_checkpoint(tmp_path)
+    remove_paths(root, "state/1/1/[123].delta")
+    facts = versions_in(rows_of_store(observed_in(root), 1, "default", 1))
+    assert attributes(facts.values(), "rebased", "empty_deltas") == [(1, 0), (0, 0)]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from inspector.findings.baseline import Comparison, FindingTrend, Place, Trend
+from inspector.findings.finding import Severity
 from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.findings.verdict import Cause, Level, StateSize, Verdict
 from inspector.model import Problem
@@ -77,6 +79,34 @@ def test_fleet_order_by_level_failure_and_size() -> None:
         ("/large", "ok"),
         ("/small", "ok"),
     ]
+
+
+def test_fleet_order_by_new_and_worse_findings() -> None:
+    new = FindingTrend(Place("SS203", 0, "default"), None, None, Trend.NEW)
+    result = form("json")
+    actual = members(
+        result,
+        audit("/large", 50, comparison=Comparison(None, (), ())),
+        audit("/new", 5, comparison=Comparison(None, (new,), ())),
+    )
+    rows = json.loads(text(result, actual))["fleet"]
+    assert cell_values(rows, "checkpoint", "new_or_worse") == [("/new", 1), ("/large", 0)]
+
+
+def test_fleet_names_findings_of_level_info_by_id() -> None:
+    item = finding(evidence="odd", severity=Severity.INFO)
+    cause = Cause(item, "It is odd.", None, None, None, "Go.", "top")
+    verdict = Verdict(Level.INFO, 0, 0, 1, 0, cause=cause)
+    report = audit("/a", verdict=verdict, findings=[item])
+    lines = text(form(), members(form(), report)).splitlines()
+    assert "The findings of level info: inspector explain SS203" in lines
+
+
+def test_action_for_a_single_checkpoint_has_no_number() -> None:
+    cause = Cause(finding(evidence="bad"), "It is bad.", None, None, None, "Go.", "top")
+    verdict = Verdict(Level.ERROR, 1, 0, 0, 0, cause=cause)
+    report = audit("/a", bad=True, verdict=verdict)
+    assert "SS203  Go." in text(form(), members(form(), report)).splitlines()
 
 
 def test_fleet_headline_counts_levels() -> None:

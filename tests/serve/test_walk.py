@@ -42,6 +42,12 @@ def test_links_reach_every_level(case: str) -> None:
     assert set(map(level_of_url, pages)) == LEVELS
 
 
+def test_page_of_a_checkpoint_has_its_name_and_a_list_of_rows_its_own() -> None:
+    client = client_of(checkpoint_of("agg_update"))
+    assert "<title>agg_update/checkpoint</title>" in client.get("/0").text
+    assert "<title>rows</title>" in client.get("/0/rows").text
+
+
 @pytest.mark.parametrize("case", STORES.values(), ids=STORES)
 @pytest.mark.parametrize("is_clear", [False, True])
 def test_command_of_a_page_shows_the_same(case: str, is_clear: bool) -> None:
@@ -78,6 +84,7 @@ def test_batch_selector_shows_an_older_batch() -> None:
     assert below
     assert all("batch=4" in url for url in below)
     assert '<option value="0">0</option>' in page.text
+    assert page.text.count('<option value="4"') == 1
 
 
 @pytest.mark.parametrize("order", ["row_bytes", "key_bytes", "value_bytes", "puts", "oldest"])

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from inspector.exceptions import LimitError
 from inspector.facts.versions import VersionFacts
 from inspector.kernel.record_layout import RecordCounts
 from inspector.state.change import Change
-from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap, Tracking
 from tests import cases
 from tests.attributes import attributes
 from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
@@ -91,6 +92,17 @@ def test_state_map_tables_grow_with_many_keys(name: str) -> None:
     half = KEY_COUNT // 2
     assert state.put_over_clock[:KEY_COUNT].tolist() == [7, NO_CLOCK] * half
     assert state.clock[:KEY_COUNT].tolist() == [9, 7] * half
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_keys_count_for_the_memory_limit_with_their_table(name: str) -> None:
+    step = Step([(b"%08d" % number, V) for number in range(KEY_COUNT)])
+    limit = 48 * KEY_COUNT  # bytes of the table, without the keys
+    with (
+        kernel_of(name),
+        pytest.raises(LimitError, match="raise --memory-limit or lower --workers"),
+    ):
+        replay([step], Tracking(most_bytes=limit))
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -76,6 +76,17 @@ def test_rocksdb_memory_sentence() -> None:
     assert bounded.sentence(4) == "outside of the heap 500.0 MiB on each executor"
 
 
+@pytest.mark.parametrize(
+    ("confs", "words"),
+    [
+        ({}, "these are Spark's defaults, and --rocksdb-conf gives others."),
+        ({"blockCacheSizeMB": "1"}, "these are those of --rocksdb-conf, and Spark's defaults."),
+    ],
+)
+def test_footnote_on_the_origin_of_rocksdb_confs(confs: dict[str, str], words: str) -> None:
+    assert words in api.memory(SESSIONS, rocksdb_confs=confs).footnotes[0]
+
+
 def test_what_if_of_heap_state_uses_rocksdb_confs() -> None:
     report = api.memory(str(checkpoint_of("agg_append")), rocksdb_confs={"writeBufferSizeMB": "1"})
     changes = dict(cell_values(rows_of_table(report, "what_ifs"), "change", "how"))

@@ -83,6 +83,18 @@ def test_join_with_few_keys_compares_many_rows(rows: int) -> None:
     assert findings_of_join(40, 40, 1, (40, 2)) == []
 
 
+@pytest.mark.parametrize(
+    ("rows", "cause"),
+    [
+        (80, "The join has few keys for its rows: 120 rows"),  # twice the mean of its three keys
+        (81, "One key has 68 % of the rows"),
+    ],
+)
+def test_join_with_one_large_key_has_not_few_keys(rows: int, cause: str) -> None:
+    finding, *_ = findings_of_join(rows, 120, 3, (120, 3))
+    assert finding.cause.startswith(cause)
+
+
 @pytest.mark.parametrize(("rows", "total", "right_rows"), [(19, 38, 40), (20, 40, 39)])
 def test_join_with_few_comparisons_has_no_finding(rows: int, total: int, right_rows: int) -> None:
     result = findings_of_join(rows, total, 2, (right_rows, 2))

@@ -95,9 +95,11 @@ def test_query_stopped_after_commit_has_no_finding(
     assert not findings(NEWEST / case / "checkpoint", 1 << 42, monkeypatch)
 
 
-def test_stateless_query_without_commit_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def stateless(tmp_path: Path) -> tuple[Path, int]:
+    """Return a checkpoint without state whose newest batch has no commit, and the time of its plan.
+
+    The time is in milliseconds. The usual gap between batches is a second.
+    """
     root, second = tmp_path / "checkpoint", 1_700_000_000
     (root / "offsets").mkdir(parents=True)
     (root / "commits").mkdir()
@@ -108,9 +110,27 @@ def test_stateless_query_without_commit_is_reported(
         (root / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}', "utf-8")
     (root / "commits/3").unlink()
     (root / "metadata").write_text('{"id":"3213a404-e99a-4381-a6ba-59542cfc3041"}', "utf-8")
-    (finding,) = findings(root, (second + 3 + 3_600) * 1000, monkeypatch)
+    return root, (second + 3) * 1000
+
+
+def test_stateless_query_without_commit_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, at = stateless(tmp_path)
+    (finding,) = findings(root, at + 3_600_000, monkeypatch)
     assert "Batch 3 was planned at " in finding.cause
     assert "has no commit for 1 h" in finding.cause
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "severity"), [(59_999, Severity.INFO), (60_000, Severity.WARNING)]
+)
+def test_batch_of_short_gaps_is_a_warning_after_a_minute(
+    age_ms: int, severity: Severity, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, at = stateless(tmp_path)
+    (finding,) = findings(root, at + age_ms, monkeypatch)
+    assert finding.severity is severity
 
 
 def test_time_dependent_audit_is_not_cached(

@@ -95,6 +95,14 @@ def test_proven_and_likely_rearmed_keys_have_equal_cause() -> None:
     assert second.cause.startswith("Most likely 9 keys were kept: their timeout fired, and ")
 
 
+def test_two_timeouts_in_a_row_and_a_single_proven_key_are_named() -> None:
+    proven = replace(total(REARMED, rows=1), fired=2, untouched=1)
+    finding, _ = findings(proven, replace(proven, certainty=INFERRED, rows=5))
+    assert finding.cause.startswith(
+        "Most likely 6 keys were kept: their timeout fired (up to 2 times in a row; proven of 1), "
+    )
+
+
 def test_evidence_has_state_changes_after_timeout() -> None:
     changes = {"fired": 4, "untouched": 2, "changed": 1, "empty": 0, "reason": "because"}
     (finding,) = findings(replace(total(REARMED), **changes))  # type: ignore[arg-type]

@@ -67,6 +67,15 @@ def test_variable_without_ttl_is_named() -> None:
     assert finding.next_step == "give it a TTL"
 
 
+@pytest.mark.parametrize(
+    ("operator_name", "advice"),
+    [("transformWithStateExec", ""), ("flatMapGroupsWithState", "set a timeout")],
+)
+def test_store_without_ttl_advice_is_no_variable(operator_name: str, advice: str) -> None:
+    (finding,) = findings(replace(UNKNOWN, advice=advice), operator_name=operator_name)
+    assert finding.cause == "The store gained 1,000 rows in 7 versions and lost none."
+
+
 def test_fired_timers_of_kept_keys_are_the_cause() -> None:
     (finding,) = findings(UNKNOWN, FiredKeys(9, 4))
     assert finding.cause.startswith(

@@ -50,6 +50,7 @@ def test_index_of_deleted_variable_is_information() -> None:
 
 def test_declared_or_unknown_variable_has_no_finding() -> None:
     assert findings("visits", visits=4, ttl_visits=4) == {}
+    assert findings("visits", ttl_visits=4) == {}
     assert findings("other") == {}
     unknown = OperatorMetadata("transformWithStateExec")
     assert findings(metadata=unknown, visits=4, ttl_visits=4) == {}

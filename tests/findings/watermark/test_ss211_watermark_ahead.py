@@ -95,6 +95,7 @@ def test_watermark_of_replayed_data_has_no_finding(ahead_ms: int) -> None:
 def test_watermark_hours_ahead_that_data_no_longer_moves_is_a_warning() -> None:
     (finding,) = findings(marks(0, 1000, *[11 * HOUR] * 4))
     assert finding.severity is WARNING
+    assert "; the data of batch 1 brought it there" in finding.evidence
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,13 @@ def test_wrong_time_unit_is_recognised_by_batch_clock(watermark: int, cause: str
     assert finding.severity is WARNING
     assert cause in finding.cause
     assert "timestamp_millis" in finding.next_step
+
+
+def test_time_in_seconds_of_more_than_ten_years_before_is_no_wrong_unit() -> None:
+    now_ms = 1_790_000_000_000  # September 2026
+    (finding,) = findings(marks(1_480_000_000, 1_480_000_001, start_ms=now_ms))  # November 2016
+    assert "seconds were taken for milliseconds" in finding.cause
+    assert findings(marks(1_470_000_000, 1_470_000_001, start_ms=now_ms)) == []  # July 2016
 
 
 def test_wrong_time_unit_is_recognised_with_long_delay() -> None:

@@ -87,6 +87,13 @@ def test_snapshot_spark_does_not_write_is_refused(data: bytes) -> None:
         parse_snapshot(data)
 
 
+@pytest.mark.parametrize(("recorded", "size"), [(1, 1), (0, 0), (-1, None), (True, None)])
+def test_table_with_name_of_the_greatest_length(recorded: int, size: int | None) -> None:
+    table = {"localSstFileName": "1.sst", "dfsSstFileName": "x" * 255, "sizeBytes": recorded}
+    snapshot = parse_snapshot(f"v1\n{json.dumps({'sstFiles': [table]})}".encode())
+    assert snapshot.tables == (TableFile("SSTs/" + "x" * 255, size),)
+
+
 @pytest.mark.parametrize(
     ("name", "display"),
     [

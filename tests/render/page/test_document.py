@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from inspector.findings.verdict import Level, Verdict
 from inspector.render.as_json import render_json
 from inspector.render.page import (
     LineChart,
@@ -105,6 +106,13 @@ def test_report_without_page_sections_shows_tables() -> None:
     assert "not for people" not in page.split('<script type="application/json"')[0]
     assert "A note." in page
     assert "None at all." in page
+
+
+def test_page_heading_is_the_verdict_or_else_the_command() -> None:
+    heading = r'<h2 id="verdict">(.*?)</h2>'
+    assert re.findall(heading, written(bare())) == ["things"]
+    judged = replace(bare(), verdict=Verdict(Level.OK, 0, 0, 0, 0))
+    assert re.findall(heading, written(judged)) == ["Healthy: no findings."]
 
 
 def test_page_sections_keep_their_order() -> None:

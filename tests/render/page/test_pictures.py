@@ -132,6 +132,7 @@ def test_heat_strip_shades_are_relative_to_largest_cell() -> None:
     assert attributes(view.lines[0].cells, "shade") == [0, 1, 3, 5, -1]
     assert view.description == "Rows: 151 in all, most in partition 3: 100."
     assert view.lines[0].cells[4].tip == "partition 4: not known rows"
+    assert attributes(picture_view(strip(0, 1)).lines[0].cells, "shade") == [0, 5]
 
 
 def test_heat_strip_merges_partitions_and_keeps_sum() -> None:
