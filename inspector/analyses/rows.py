@@ -68,11 +68,12 @@ def rows(
 ) -> Report:
     """The live rows of a version, decoded by the state schema.
 
-    A live row was put and not removed since: leftovers are among them. A table shows 100 rows,
-    unless --limit is given; keys are in no order. ``--key user=a`` and ``--where 'value.count>10'``
-    choose rows, --store left those of one side of a join. ``export rows`` writes Parquet. Keys and
-    values are in clear, unless --redact hides them, and null if their store has no schema (Spark
-    3.0 and older): give --key-schema and --value-schema.
+    A live row was put and not removed since, so that expired keys are among them. ``--batch N``
+    shows version N + 1, which batch N made. A table shows 100 rows, unless --limit is given; keys
+    are in no order. ``--key user=a`` chooses a key by its column `user`, ``--where
+    'value.count>10'`` rows by a field of the value, ``--store left`` one side of a join. ``export
+    rows`` writes Parquet. Keys and values are in clear, unless --redact hides them, and null if
+    their store has no schema (Spark 3.0 and older): give --key-schema and --value-schema.
 
     Returns:
         A report whose rows are read while it is written; its problems are complete when they have

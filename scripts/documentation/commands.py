@@ -67,7 +67,7 @@ def _plain_page(name: str) -> str:
     usage = f"    inspector {name} [OPTIONS] PATH..."
     lines = "\n".join(_help_line(row, "") for row in _help_rows(own))
     shared = (
-        "Also [shared options](../commands.md#shared-options), such as `--recursive`, `--cache`, "
+        "[Shared options](../commands.md#shared-options) like `--recursive`, `--cache`, "
         "`--history`, `--storage-option`, `--workers`."
     )
     parts = (f"# {name}\n{_MARK}", first, *further, "## Options", usage, lines, shared)

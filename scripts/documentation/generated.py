@@ -42,6 +42,7 @@ _PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 # Releases of a source; the page does not repeat all releases
 _RELEASES = re.compile(r"\d\.\d to 4\.3\)")
 _ALL_RELEASES = re.compile(r" \(2\.[34] to 4\.3\)")
+_SINCE = re.compile(r"\((\d\.\d) to 4\.3\)")
 
 _TITLES = {
     Group.INTEGRITY: "Integrity: can the files be read and loaded",
@@ -70,6 +71,7 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     sections["What to do"] = f"{kind.to_do[0].upper()}{kind.to_do[1:]}."
     if len(_RELEASES.findall(sections["Source"])) == 1:
         sections["Source"] = _ALL_RELEASES.sub("", sections["Source"])
+    sections["Source"] = _SINCE.sub(r"(since \1)", sections["Source"])
     lines = [
         f"\n### {kind.id}: {kind.title}\n",
         f"{kind.severity.word.capitalize()}; {_certainties(kind)}.\n",
@@ -221,7 +223,7 @@ def _inference(item: Inference, before: str) -> str:
     effect = "warning" if item.warns else "information"
     return (
         f"\n### `{item.name}`\n\n{says}\n\n"
-        f"- Right {item.right:,} of {item.of:,} times: {effect}.\n"
+        f"- Right {item.right:,} of {item.of:,}: {effect}.\n"
         f"{notes.splitlines()[-1]}"
     )
 

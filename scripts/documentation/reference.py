@@ -35,7 +35,7 @@ MOST_USED = (
 )
 """Shared options that the page of a command names: what is read, printed, and makes it fail."""
 
-_WITH_DEFAULT = {"--batch": "`--batch` (default the last committed)"}
+_WITH_DEFAULT = {"--batch": "`--batch` (default: last committed)"}
 """Texts of those options that are named with their default."""
 
 _KEYWORDS = {"simulate": 'timeout="1h"', "changes": "from_batch=3"}
@@ -157,17 +157,17 @@ def _options(
     if analysis.command:
         yield from (f"    {_usage(analysis)}", "")
     yield from (*lines, *([""] if lines else []))
-    options = "[shared options](../commands.md#shared-options)"
+    link = "(../commands.md#shared-options)"
     if shared.flags and analysis.command:
         used = [flag for flag in MOST_USED if flag in shared.flags]
         examples = [_WITH_DEFAULT.get(flag, f"`{flag}`") for flag in used]
         if not analysis.files:
             examples.append("`--wide` (all columns)")
             examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
-        yield from (f"Also {options}, such as {', '.join(examples)}.", "")
+        yield from (f"[Shared options]{link} like {', '.join(examples)}.", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
-        yield from (f"It also has these {options}: {names}.", "")
+        yield from (f"It also has these [shared options]{link}: {names}.", "")
     result = _return_text(analysis)
     call = f"[`{_call(analysis)}`](../commands.md#calls){f', {result}' if result else ''}"
     yield from (f"In Python: {call}.", "")
