@@ -120,6 +120,11 @@ def test_diff_range_is_given_by_batches_or_versions(
     assert (summary["from_version"], summary["to_version"]) == versions
 
 
+def test_diff_of_the_first_batch_is_with_the_empty_state() -> None:
+    summary = api.diff(GROUPS, to_batch=0).summary
+    assert (summary["from_version"], summary["to_version"]) == (0, 1)
+
+
 def test_checkpoint_and_its_copy_do_not_differ(tmp_path: Path) -> None:
     copy = str(copy_of("fmgws_event_ignore", tmp_path))
     report = api.diff(GROUPS, copy)

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from inspector import api
-from inspector.analyses.preflight import _without_clock
+from inspector.analyses.preflight import _rehearsed_rows, _without_clock
 from inspector.analyses.shared.opening import Opened
 from inspector.checkpoint.state_schema import parse_state_schema
 from inspector.exceptions import CheckpointError
@@ -419,6 +419,12 @@ def test_differences_of_states_are_counted_by_operator() -> None:
     states = SameRows(side, {first: 3, second: 9}, {first: 1, second: 0}, {first: 0, second: 2}, ())
     assert states.counts_of(0) == StateCounts(3, 1, True, 0, False)
     assert states.counts_of(1) == StateCounts(9, 2, False, 0, False)
+
+
+def test_values_of_evolved_schemas_are_compared_by_shared_fields() -> None:
+    opened, store = Opened.start(str(checkpoint_of(AGGREGATION)), None), (0, "default")
+    rows = _rehearsed_rows(opened, {}, {store: {"count"}}, set())
+    assert {value for _, value in rows.counts[store]} == {'{"count": 1.0}', '{"count": 2.0}'}
 
 
 def test_incomparable_states_are_unknown(tmp_path: Path) -> None:

@@ -211,6 +211,11 @@ def test_conjuncts_of_a_condition(condition: str, parts: list[str]) -> None:
     assert [part.strip() for part in conjuncts(condition)] == parts
 
 
+def test_conjuncts_of_a_condition_in_nested_parentheses() -> None:
+    first, second = conjuncts("((a = 1) AND (b = 2))")
+    assert (first.strip(), second.strip()) == ("(a = 1)", "(b = 2)")
+
+
 def test_duplicate_column_names_get_prefixes() -> None:
     key = pa.struct([("user", pa.string()), ("row_bytes", pa.int64())])
     value = pa.struct([("User", pa.int64()), ("n", pa.int64())])

@@ -414,6 +414,12 @@ def test_restart_without_logs_metadata_or_schemas(
     assert result.possible is possible
 
 
+def test_commits_without_offsets_stop_spark(tmp_path: Path) -> None:
+    result = restart(copy(tmp_path, PLAIN, "offsets"))
+    assert "(batch 0): the checkpoint lacks the entries of offsets" in result.sentence
+    assert result.possible is False
+
+
 def test_file_source_without_its_log_does_not_start(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(troubled("trouble_agg_no_watermark"), root)

@@ -194,6 +194,14 @@ def test_files_that_no_finished_batch_has_read_outside_the_folder(
     assert ('Spark fails with "Wrong basePath" unless' in result.sentence) is foreign
 
 
+def test_new_file_outside_the_common_folder_of_several_is_foreign(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, [[file_offset(0)], [file_offset(1)]], {"0": []})
+    write_entries(tmp_path, {0: ["file:///in/x/a"], 1: ["file:///in/y/a"], 2: ["file:///b/a"]})
+    assert restart_of(open_checkpoint(str(tmp_path))).possible is None
+    write_entries(tmp_path, {2: ["file:///in/z/a"]})
+    assert restart_of(open_checkpoint(str(tmp_path))).possible is True
+
+
 def test_folders_in_a_compact_entry_are_compared(tmp_path: Path) -> None:
     """The source has one folder a day, and the newest entry names the first file of a day."""
     offsets = [[file_offset(n)] for n in range(16)]

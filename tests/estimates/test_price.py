@@ -15,6 +15,7 @@ from inspector.estimates.price import Prices, Work, dollars, prices_from, work_o
 from inspector.model import LIMITS, FileKind, StoreFile, Version
 from inspector.providers.task_files import ReadAhead
 from tests.attributes import attributes
+from tests.checkpoint_files import remove_paths
 from tests.fixture_folder import FIXTURES, NEWEST
 from tests.object_store import serve
 
@@ -80,6 +81,16 @@ def test_estimate_for_one_partition_and_an_earlier_batch(batch: int) -> None:
     assert work.files < complete.files
     requests.kinds.clear()
     api.audit("objects://checkpoint", api.Options(partition_id=1, batch=batch))
+    assert work.gets == requests.kinds["GET"]
+
+
+def test_estimate_for_an_earlier_batch_without_checksum_files(tmp_path: Path) -> None:
+    copy = copytree(NEWEST / "agg_update" / "checkpoint", tmp_path / "checkpoint")
+    remove_paths(copy, "state/*/*/.*.crc")
+    requests = serve(tmp_path)
+    work = work_of_audit(Storage.open("objects://checkpoint"), Selection(), 4)
+    requests.kinds.clear()
+    api.audit("objects://checkpoint", api.Options(batch=3))
     assert work.gets == requests.kinds["GET"]
 
 
