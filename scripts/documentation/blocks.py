@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from documentation.generated import COMPLETED, GENERATED
 
-BLOCK = re.compile(r"(<!-- ([\w-]+) -->\n)(.*?)(<!-- /\2 -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- ?([\w-]+) ?-->\n)(.*?)(<!-- ?/\2 ?-->)", re.DOTALL)
 _COMMAND = re.compile(r"(```text\n\$ ([^\n]+)\n)")
 
 

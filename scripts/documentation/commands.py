@@ -33,7 +33,7 @@ from inspector.render.tabular import Column, Row
 FOLDER = "reference/commands"
 """Folder of the pages, below the documentation."""
 
-_MARK = "<!-- scripts/refresh_docs.py -->"
+_MARK = "<!--scripts/refresh_docs.py-->"
 # Columns that tables of this number of analyses have, and all quantiles, are described on one page
 # for all of them. The page of a command describes its other columns itself.
 _MANY = 5

@@ -41,6 +41,13 @@ _WITH_DEFAULT = {"--batch": "`--batch` (default: last committed)"}
 _KEYWORDS = {"simulate": 'timeout="1h"', "changes": "from_batch=3"}
 """Analysis -> keyword in the example of its call: one that it needs, or its most used."""
 
+_CALLS = {
+    "copy": 'api.copy(path, dest, evict="leftovers", plan=True)',
+    "diff": "api.diff(path, from_batch=3, to_batch=9)",
+    "history": 'api.history(path, api.Options(key=("user=a",)))',
+}
+"""Analysis -> example of its call, if shared options would not show what it is for."""
+
 _MOST_NAMED = 9  # of more columns that are described above only the first and last are named
 
 _WORDS_OF_UNITS = {
@@ -209,7 +216,7 @@ def option_line(item: Parameter, default: str | None = None) -> str:
     display = _default(item) if default is None else default
     stated = [f"default {display}"] if display else []
     if item.flag[2:].replace("-", "_") != item.name.removeprefix("engine."):
-        stated.append(f"in a call `{item.name}`")
+        stated.append(f"in Python `{item.name}`")
     return spelled_line(_spelling(item), stated, text)
 
 
@@ -235,7 +242,7 @@ def _default(item: Parameter) -> str:
         return words[1]
     text = _value(item.default)
     of_call = _value(attrgetter(item.name)(Options())) if "." in item.name else ""
-    return f"{text}, in a call {of_call}" if of_call not in ("", text) else text
+    return f"{text}, in Python {of_call}" if of_call not in ("", text) else text
 
 
 def _value(value: Any) -> str:
@@ -251,6 +258,8 @@ def _command_option(item: CommandOption) -> str:
 
 
 def _call(analysis: Analysis) -> str:
+    if analysis.name in _CALLS:
+        return _CALLS[analysis.name]
     accepted = {item.name for item in analysis.shared}
     options = ""
     if "where" in accepted:

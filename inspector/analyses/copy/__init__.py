@@ -154,7 +154,7 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
     row_bytes: Annotated[t.RowBytes, t.Rank(2)]
     evicted: Annotated[
         t.Count,
-        "Rows left out; or whose timers were set to the past, which `rows` still counts.",
+        "Rows left out (not in `rows`), or whose timers were set to the past (in `rows`).",
         t.Rank(3),
     ]
     files: Annotated[
@@ -167,7 +167,7 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
 
 
 class EvictionRow(t.StoreRow, table="evictions"):
-    """Rows of one store that are evicted for one reason in one way."""
+    """With an eviction: rows of one store that are evicted for one reason in one way."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(1)]
     store_name: Annotated[t.StoreName | None, t.Rank(2)]
@@ -190,7 +190,7 @@ class EvictionRow(t.StoreRow, table="evictions"):
 
 
 class EvictedKeyRow(t.StoreRow, table="keys"):
-    """One of the evicted keys, in plans too: up to five for each store and class."""
+    """An evicted key, up to five for each store and class; in plans too."""
 
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
     partition_id: Annotated[t.PartitionId, t.Rank(21)]
@@ -209,8 +209,8 @@ _HELP = {
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
     "stopped": "Assume that the query is stopped: also if files are newer than its last commit, or "
     "a batch is planned that was not committed.",
-    "sink_has_no_batch_ids": "Copy an earlier batch though later ones were planned. The sink must "
-    "not store batch ids, or have none after --batch: it skips batches that it has.",
+    "sink_has_no_batch_ids": "Copy an earlier batch though later ones were planned. A sink skips "
+    "batches whose ids it stores: it must store none, or none after --batch.",
     "partitions": "Spread all state over N partitions.  [default: as in PATH]",
     "provider": "Write all state for this provider.  [default: as in PATH]",
     "state_format": "Convert state format 1 to 2: that of aggregations and group state.  [default: "
@@ -249,21 +249,21 @@ def copy(  # noqa: PLR0913 - the options of one command
         Mapping[str, str] | None, Option(_HELP["dest_storage_options"], metavar="KEY=VALUE")
     ] = None,
 ) -> Report:
-    """Copy a checkpoint: whole, compacted, as of an earlier batch, or without leftovers.
+    """Copy a checkpoint: whole, compacted, of an earlier batch, repartitioned or without leftovers.
 
-    PATH is only read; stop the query first. DEST must not exist, or be empty. The copy holds what a
-    restart needs of the newest committed batch, or of --batch, and is read back and compared before
-    it gets its name. Then set the query's checkpointLocation to DEST; the report names all next
-    steps. An earlier --batch needs --sink-has-no-batch-ids; the query runs the next batch
-    again. No batch is added, so that no sink misses one.
+    PATH is only read; stop the query first. DEST must be missing or empty. The copy holds what a
+    restart needs of the newest committed batch, or of ``--batch``, and is read back and compared
+    before it gets its name. Then set the query's checkpointLocation to DEST; the report names all
+    next steps. An earlier ``--batch`` needs ``--sink-has-no-batch-ids``; the query runs the next
+    batch again. Batch ids continue without a gap, also after an eviction.
 
-    An eviction is refused where results would be wrong: windows, sessions, joins, limits. Of
-    transformWithState all state of a key that --key names is left out. ``inspector explain
-    leftover-classes`` has the classes of --evict.
+    An eviction of any rows of windows, sessions, joins or limits is refused: results would be
+    wrong. Of transformWithState all state of a key that ``--key`` names is left out. ``inspector
+    explain leftover-classes`` has the classes of ``--evict``.
 
     Exit codes: 0 written and checked, or a plan; 1 nothing to evict and nothing written, or a plan
-    of a refused eviction; 2 refused, with the reason, such as a query that may run; 4 the
-    checkpoint, or the copy, is not whole.
+    of a refused eviction; 2 refused, such as if the query may run; 4 the checkpoint, or the copy,
+    is incomplete or damaged.
 
     Raises:
         CheckpointError: it cannot be done, or not so; says why, and what to do.

@@ -96,14 +96,16 @@ def offsets(  # noqa: PLR0913 - the options of the command
         Literal["source", "partition"],
         Option("One row for each source, or for each partition, shard, file or table version."),
     ] = "source",
-    batch: Annotated[int | None, Option("Show only this batch.", minimum=0)] = None,
+    batch: Annotated[
+        int | None, Option("Show only this batch; with --as, begin after it.", minimum=0)
+    ] = None,
     source: Annotated[
         str | None, Option("Show only this source: its number from 0, or its name.")
     ] = None,
     moment: Annotated[
         str | None,
         Option(
-            "Show the newest batch that was planned at this time or before, such as "
+            "As --batch, for the newest batch planned at this time or before, such as "
             "2026-11-28T06:00:00Z or epoch milliseconds.",
             metavar="TIMESTAMP",
             flag="--at",
@@ -129,9 +131,9 @@ def offsets(  # noqa: PLR0913 - the options of the command
     """Where each source was after each batch: start, end, records or files read; newest first.
 
     It goes back as far as the offset log, of which Spark keeps 100 batches by default. A table has
-    100 rows, unless --limit says otherwise (0: all). ``--batch N --by partition`` lists what a
-    batch read. --as prints the starting offsets for a new query, after the last committed batch
-    unless --batch or --at names another.
+    100 rows, unless ``--limit`` says otherwise (0: all). ``--batch N --by partition`` lists what a
+    batch read. ``--as`` prints the starting offsets for a new query, by default after the last
+    committed batch. If ``--find`` finds nothing, the exit code is 0.
 
     Raises:
         CheckpointError: there is no such batch or source, the time cannot be read, or the options

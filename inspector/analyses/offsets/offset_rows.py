@@ -15,7 +15,7 @@ from inspector.render import tabular as t
 _MOST_VERSIONS = 1_000
 
 # type of the columns that name a source
-Source = Annotated[t.Text, "The source's number, from 0, or its name."]
+Source = Annotated[t.Text, "The source's number, from 0, or the name that its query gives (4.2)."]
 # type of the columns with the kind of a source
 SourceKind = Annotated[
     t.Text,
@@ -53,8 +53,8 @@ class OffsetRow(t.Row, table="offsets", empty="no entry of the offset log could 
     records: Annotated[
         t.Count | None,
         "Offsets between start and end, where they count records: Kafka, Event Hubs, "
-        "`rate-micro-batch`. Those of Kafka count markers of transactions and compacted records, "
-        "too.",
+        "`rate-micro-batch`. Of Kafka it is too high by markers of transactions and "
+        "compacted records.",
         t.Rank(6),
     ] = None
     files: Annotated[
@@ -107,7 +107,7 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
     delivery: Annotated[
         t.Text,
         "How often a row reaches the sinks, old and new query together: `exactly once`, `at least "
-        "once`, `at most once` (`last_batch` has no commit) or `unknown`.",
+        "once`, `at most once` if `last_batch` has no commit, or `unknown`.",
         t.Rank(5),
     ]
     last_batch: Annotated[t.Id, "The batch after which the new query begins.", t.Rank(6)]
@@ -120,7 +120,10 @@ class StartRow(t.Row, table="starting_offsets", empty="the batch has no source w
 
 
 class ReadFileRow(t.Row, table="read_files", empty="no source of files"):
-    """A file that a file source has read up to `last_batch`; with `--as`."""
+    """With `--as`, a file that a file source has read up to `last_batch`.
+
+    Move it away, or the new query reads it again.
+    """
 
     source: Annotated[Source, t.Rank(2)]
     path: Annotated[t.Text, "The file.", t.Rank(1)]
