@@ -18,6 +18,7 @@ from inspector.exceptions import CheckpointError
 from inspector.model import Redact
 from inspector.schemas import CHANGES, batch_of
 from tests.analyses.change_cases import change, checkpoint
+from tests.attributes import attributes
 from tests.cases import group_state
 from tests.cli.support import OUTPUTS, checkpoint_of, run, tree
 from tests.reports import cell_values, rows_where
@@ -96,6 +97,7 @@ def test_history_covers_all_versions() -> None:
         (0, "insert", 1_704_067_220_400, None, 80, 7),
         (4, "update", None, 80, 80, 3),
     ]
+    assert not {"key_hex", "value_hex"} & set(attributes(report.primary.columns, "name"))
     assert list(report.primary.rows)[1]["file"] == f"{GROUPS}/state/0/0/5.delta"
 
 

@@ -427,6 +427,16 @@ def test_values_of_evolved_schemas_are_compared_by_shared_fields() -> None:
     assert {value for _, value in rows.counts[store]} == {'{"count": 1.0}', '{"count": 2.0}'}
 
 
+def test_values_with_ttl_are_compared_without_expiry_time() -> None:
+    opened = Opened.start(str(checkpoint_of("rocksdb_tws_pandas_processing")), None)
+    rows = _rehearsed_rows(opened, {}, {}, set())
+    assert {value for _, value in rows.counts[0, "seen"]} == {
+        '[{"title": "steady-000", "stays": 500}]',
+        '[{"title": "once-016", "stays": 400}]',
+        '[{"title": "once-020", "stays": 500}]',
+    }
+
+
 def test_incomparable_states_are_unknown(tmp_path: Path) -> None:
     old = checkpoint_of(AGGREGATION)
     assert "SS498" in verdict_of(old, old, checkpoint_of(ONCE))[1]

@@ -148,6 +148,8 @@ def test_state_not_read_back_by_a_batch_is_unknown(tmp_path: Path) -> None:
 def test_timers_that_never_fire_are_unknown(tmp_path: Path) -> None:
     old = rehearsal(tmp_path / "a", {1: FIRST, 2: AGAIN}, watermarks=(0,) * 4)
     assert verdict(old, old) == ("unknown", {"SS458": "None"})
+    fired = rehearsal(tmp_path / "b", {1: FIRST, 2: AGAIN})
+    assert verdict(fired, old) == ("unknown", {"SS498": "None"})
 
 
 def test_timer_that_fires_and_keeps_the_key_is_ok(tmp_path: Path) -> None:

@@ -83,6 +83,16 @@ def test_port_in_use_is_a_usage_error() -> None:
     assert "Address already in use; --port 0 takes a free port" in outcome.err
 
 
+def test_options_of_serve_are_given_to_the_server() -> None:
+    options = ("--port", "0", "--show-values", "--allow-host", "a.example", "--allow-host", "b")
+    with mock.patch("inspector.serve.server.run_server") as server:
+        outcome = run("serve", checkpoint_of("agg_append"), *options)
+    assert outcome.code == 0
+    source, _, _, host, hosts, seconds, _ = server.call_args.args
+    assert (host, hosts, seconds) == ("127.0.0.1", ("a.example", "b"), 120.0)
+    assert source.may_show is True
+
+
 def test_folder_without_checkpoints_is_an_error(tmp_path: Path) -> None:
     with mock.patch.object(module, "_listen", side_effect=AssertionError):
         outcome = run("serve", tmp_path, "--recursive")

@@ -54,6 +54,15 @@ def test_null_fields_count_reserved_bytes() -> None:
     assert total(result) == len(row)
 
 
+def test_null_of_the_ninth_field_is_counted() -> None:
+    schema = parse_ddl(", ".join(f"f{number} int" for number in range(9)))
+    rows = [encode.row(schema, (*range(8), last)) for last in (None, 1, 1)]
+    assert measure_rows(schema, *spans_of(rows)).fields == (
+        *[FieldBytes(0, 24, 0, 0)] * 8,
+        FieldBytes(1, 24, 0, 0),
+    )
+
+
 def test_bytes_of_a_too_short_row_are_other_bytes() -> None:
     result = measured(b"\0" * 16, encode.row(SCHEMA, (1, "", None, None, None)))
     assert result.rows == 2

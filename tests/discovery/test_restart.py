@@ -250,6 +250,16 @@ def test_logs_newer_than_all_state_show_a_copy(tmp_path: Path) -> None:
     assert (result.back, result.ends) == (7, (8, 8))
 
 
+def test_unreadable_offsets_of_an_unfinished_batch_show_no_copy(tmp_path: Path) -> None:
+    wrote = ("state/0/0/5.delta", "state/0/1/5.delta")
+    result = restart(copy(tmp_path, "3.5.9/uncommitted", *wrote, cut=("offsets/4",)))
+    assert result.sentence == (
+        "Cannot restart (batch 4, which has no commit): Spark needs offsets/4, which cannot be "
+        "read (IllegalStateException)."
+    )
+    assert (result.back, result.ends) == (3, None)
+
+
 def test_partitions_that_end_apart_show_a_copy_of_a_running_query(tmp_path: Path) -> None:
     gone = ("state/0/0/8.delta", "state/0/0/9.delta", "state/0/0/10.delta")
     result = restart(copy(tmp_path / "torn", PLAIN, *gone))

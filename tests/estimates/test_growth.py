@@ -165,6 +165,14 @@ def test_trend_line_of_steady_values_spans_all_points() -> None:
     assert (result.growing, result.start, result.line.points) == (False, 0, 5)
 
 
+@pytest.mark.parametrize(("newest_ms", "judged"), [(31_000, True), (30_999, False)])
+def test_trend_is_judged_from_half_a_minute_on(newest_ms: int, judged: bool) -> None:
+    times = [1000, 7000, 13_000, 19_000, 25_000, newest_ms]
+    result = trend(times, [10, 20, 30, 40, 50, 60])
+    assert result is not None
+    assert result.judged is judged
+
+
 @pytest.mark.parametrize(("times", "values"), [([], []), ([5], [1]), ([5, 5], [1, 2])])
 def test_trend_needs_two_different_times(times: list[int], values: list[int]) -> None:
     assert trend(times, values) is None

@@ -255,6 +255,14 @@ def test_key_filter_needs_field_in_one_store() -> None:
         check_filter(join, KeyFilter(where=("nobody=0",)))
 
 
+def test_unknown_field_of_many_stores_lists_four_of_them() -> None:
+    processor = open_checkpoint(str(NEWEST / "rocksdb_tws_rows_event" / "checkpoint"))
+    with pytest.raises(CheckpointError, match="no field 'nobody'") as error:
+        check_filter(processor, KeyFilter(where=("nobody=0",)))
+    assert error.value.message.count("no field 'nobody'") == 4
+    assert error.value.message.endswith("; and 2 more")
+
+
 def test_chosen_records_keep_their_place_in_the_file() -> None:
     a: encode.Record = (encode.row(SCHEMA, (None, "a", None, None, None, None)), b"")
     b: encode.Record = (encode.row(SCHEMA, (None, "b", None, None, None, None)), b"")

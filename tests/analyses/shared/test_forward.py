@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inspector import api
 from inspector.analyses.shared.judged import StoreIds
+from inspector.analyses.shared.rehearsals import YEAR_MS
 from inspector.analyses.timeline import MOST_LINES, ExpiringRow, _expiring_rows, readable
 from inspector.facts.expiring import Expiring, Width
 from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.render.tabular import Table
 from tests.attributes import objects_where
+from tests.cases import (
+    GROUP_STATE,
+    USER,
+    Batch,
+    put,
+    user,
+    write_logs,
+    write_operator,
+    write_schema,
+    write_store,
+)
 from tests.cli.support import checkpoint_of
 from tests.reports import blocks_of, cell_values, rows_of_table, rows_where
 
@@ -90,6 +103,25 @@ def test_expiring_rows_equal_removals_of_the_next_batch(
 def test_fates_of_rows_and_rows_left(case: str, expected: list[tuple[object, ...]]) -> None:
     names = ("store_name", "fate", "clock", "rows", "rows_left", "row_bytes_left")
     assert cell_values(expiring_rows(case), *names) == expected
+
+
+def test_timers_expire_by_the_clock_of_the_newest_batch(tmp_path: Path) -> None:
+    """A restart between the two batches gave the timers the processing-time clock."""
+    now = 1_795_802_052_000
+    event = now - 2 * YEAR_MS
+    write_logs(
+        tmp_path, [Batch(0, now), Batch(now + 100_000, now + 1000)], {"shuffle.partitions": "1"}
+    )
+    write_operator(tmp_path, 0, "applyInPandasWithState", "default", partitions=1)
+    folder = tmp_path / "state" / "0" / "0"
+    by_event_time = [put(user("a"), event + 15_000), put(user("b"), event + 16_000)]
+    write_store(folder, {1: by_event_time, 2: [put(user("a"), now + 50_000)]})
+    write_schema(folder, USER, GROUP_STATE)
+    expiring = rows_of_table(api.timeline(str(tmp_path)), "expiring")
+    assert cell_values(expiring, "fate", "clock", "rows") == [
+        ("expired", "processing time", 1),
+        ("expires", "processing time", 1),
+    ]
 
 
 def test_expired_rows_are_listed_first() -> None:

@@ -57,6 +57,7 @@ def test_key_of_value_with_most_bytes_is_named() -> None:
         ({320: 100, 64 * 200: 1}, True),  # 29 % of the bytes
         ({640: 100, 64 * 200: 1}, False),  # 17 % of the bytes
         ({1600: 13, 64 * 200: 1}, False),  # 8 times the median
+        ({64: 200, 6400: 1}, False),  # 33 % of the bytes, and 100 times the median
         ({640: 2, 6400: 1}, True),  # 3 rows, 83 % of the bytes
         ({640: 4, 6400: 1}, False),  # 71 %
         ({640: 1, 64_000: 1}, False),  # 2 rows

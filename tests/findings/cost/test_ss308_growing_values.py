@@ -47,3 +47,4 @@ def test_few_versions_have_no_finding() -> None:
     assert findings(sizes) == []
     assert findings(sizes, window_versions=3)
     assert findings(sizes, window_versions=3, mean_value_bytes=20_000) == []
+    assert findings(sizes, window_versions=3, mean_value_bytes=18_000)

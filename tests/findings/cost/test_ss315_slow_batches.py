@@ -85,4 +85,5 @@ def test_thresholds_set_the_slowdown() -> None:
     of = logs([2_000] * 9 + [5_000] * 3)
     assert not judged(of)
     assert judged(of, slow_ratio=2)
+    assert judged(of, slow_ratio=2.5)  # 5 s, 2 s before
     assert not judged(of, slow_ratio=2, slow_seconds=4)

@@ -167,6 +167,8 @@ def test_future_event_held_back_by_slower_source() -> None:
     assert findings({0: clock}, future, delay_ms=None) == []
     assert findings({0: clock}, future, delay_ms=HOUR, policy="max") == []
     assert findings({0: clock}, Ages(newest=(123 * HOUR, 5)), delay_ms=HOUR) == []
+    # The watermark is at the newest event less the delay: no source holds it back.
+    assert findings({0: clock}, Ages(newest=(124 * HOUR, 5)), delay_ms=25 * HOUR) == []
 
 
 def test_watermark_after_year_9999_is_formatted() -> None:

@@ -196,6 +196,17 @@ def test_outlier_does_not_stretch_histogram() -> None:
     assert tips[-1].endswith(": 1 rows")
 
 
+def test_histogram_shows_the_times_with_most_rows() -> None:
+    fewer = zip(range(0, 10_000, 1000), [9, 1] * 5, strict=True)
+    more = zip(range(200_000, 210_000, 1000), [6] * 10, strict=True)
+    tips = attributes(picture_view(histogram(*fewer, *more)).bars, "tip")
+    assert len(tips) == 11
+    assert tips[:2] == [
+        "before 1970-01-01 00:03:20: 50 rows",
+        "1970-01-01 00:03:20: 6 rows",
+    ]
+
+
 def test_histogram_without_expiry_has_no_bars() -> None:
     view = picture_view(histogram())
     assert view.bars == []
@@ -211,6 +222,7 @@ def test_line_chart_has_panels_over_time_and_batches() -> None:
     assert view.description == (
         "Row bytes: 100 B after batch 10, 300 B after batch 12. Findings on the line: 1."
     )
+    assert view.panels[0].points == "0.0,97.33 1000.0,20.0"
     (mark,) = view.panels[0].marks
     assert (mark.x, mark.number) == (100, 1)  # batch 11 is not known: the next one is marked
     assert cell_values(view.numbers.rows, "mark") == [None, "1"]
