@@ -352,6 +352,23 @@ def write_operator(
     (folder / "metadata").write_text(f"v1\n{json.dumps(content)}")
 
 
+def write_group_state(
+    root: Path, batches: Sequence[Batch], deltas: Mapping[int, Sequence[Record]]
+) -> None:
+    """A query with a group state by user in one partition: its logs, metadata and state files.
+
+    Args:
+        root: of the checkpoint.
+        batches: from batch 0 on.
+        deltas: the records of each state version.
+    """
+    write_logs(root, batches, {"shuffle.partitions": "1"})
+    write_operator(root, 0, "applyInPandasWithState", "default", partitions=1)
+    folder = root / "state" / "0" / "0"
+    write_store(folder, deltas)
+    write_schema(folder, USER, GROUP_STATE)
+
+
 def _utf(text: str) -> bytes:
     return struct.pack(">H", len(text)) + text.encode()
 

@@ -18,6 +18,7 @@ from documentation.reference import (
     meaning,
     option_line,
     reference,
+    shared_options_like,
     spelled_line,
 )
 
@@ -37,6 +38,8 @@ _MARK = "<!--scripts/refresh_docs.py-->"
 # Columns that tables of this number of analyses have, and all quantiles, are described on one page
 # for all of them. The page of a command describes its other columns itself.
 _MANY = 5
+# Shared options that the page of ``serve`` names.
+_USED_BY_SERVE = ("--recursive", "--cache", "--history", "--storage-option", "--workers")
 # A longer text on the commands that have an option is not repeated for another option.
 _MANY_WORDS = 8
 
@@ -66,10 +69,8 @@ def _plain_page(name: str) -> str:
     first, *further = (command.help or "").strip().split("\n\n")
     usage = f"    inspector {name} [OPTIONS] PATH..."
     lines = "\n".join(_help_line(row, "") for row in _help_rows(own))
-    shared = (
-        "[Shared options](../commands.md#shared-options) like `--recursive`, `--cache`, "
-        "`--history`, `--storage-option`, `--workers`."
-    )
+    flags = {long_flag(item) for options in sections.values() for item in options}
+    shared = shared_options_like(f"`{flag}`" for flag in _USED_BY_SERVE if flag in flags)
     parts = (f"# {name}\n{_MARK}", first, *further, "## Options", usage, lines, shared)
     return "\n\n".join(parts) + "\n"
 

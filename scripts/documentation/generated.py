@@ -39,9 +39,11 @@ else:
 
 _PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
-# Releases of a source; the page does not repeat all releases
+# A range of releases in the source of a rule.
 _RELEASES = re.compile(r"\d\.\d to 4\.3\)")
+# The range of all releases, which the page says once for all rules.
 _ALL_RELEASES = re.compile(r" \(2\.[34] to 4\.3\)")
+# A range up to the newest release, which the page words as "since" its first.
 _SINCE = re.compile(r"\((\d\.\d) to 4\.3\)")
 
 _TITLES = {

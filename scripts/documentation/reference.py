@@ -35,6 +35,9 @@ MOST_USED = (
 )
 """Shared options that the page of a command names: what is read, printed, and makes it fail."""
 
+_SHARED_OPTIONS = "(../commands.md#shared-options)"
+"""Target of a link from the page of a command."""
+
 _WITH_DEFAULT = {"--batch": "`--batch` (default: last committed)"}
 """Texts of those options that are named with their default."""
 
@@ -164,22 +167,30 @@ def _options(
     if analysis.command:
         yield from (f"    {_usage(analysis)}", "")
     yield from (*lines, *([""] if lines else []))
-    link = "(../commands.md#shared-options)"
     if shared.flags and analysis.command:
         used = [flag for flag in MOST_USED if flag in shared.flags]
         examples = [_WITH_DEFAULT.get(flag, f"`{flag}`") for flag in used]
         if not analysis.files:
             examples.append("`--wide` (all columns)")
             examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
-        yield from (f"[Shared options]{link} like {', '.join(examples)}.", "")
+        yield from (shared_options_like(examples), "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
-        yield from (f"It also has these [shared options]{link}: {names}.", "")
+        yield from (f"It also has these [shared options]{_SHARED_OPTIONS}: {names}.", "")
     result = _return_text(analysis)
     call = f"[`{_call(analysis)}`](../commands.md#calls){f', {result}' if result else ''}"
     yield from (f"In Python: {call}.", "")
     for data in analysis.data_tables:
         yield from _data_table(data)
+
+
+def shared_options_like(examples: Iterable[str]) -> str:
+    """Return the sentence of a command's page that names some of its shared options.
+
+    Args:
+        examples: the options, as the page prints them.
+    """
+    return f"[Shared options]{_SHARED_OPTIONS} like {', '.join(examples)}."
 
 
 def _return_text(analysis: Analysis) -> str:

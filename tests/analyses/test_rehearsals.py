@@ -36,8 +36,7 @@ from tests.cases import (
     Batch,
     put,
     user,
-    write_logs,
-    write_operator,
+    write_group_state,
     write_schema,
     write_store,
 )
@@ -68,13 +67,8 @@ def rehearsal(
         Batch(watermark, start + 1000 * number, source)
         for number, (watermark, source) in enumerate(zip(watermarks, sources, strict=True))
     ]
-    write_logs(root, batches, {"shuffle.partitions": "1"})
-    write_operator(root, 0, "applyInPandasWithState", "default", partitions=1)
-    folder = root / "state" / "0" / "0"
-    write_store(
-        folder, {version: deltas.get(version, ()) for version in range(1, len(batches) + 1)}
-    )
-    write_schema(folder, USER, GROUP_STATE)
+    versions = range(1, len(batches) + 1)
+    write_group_state(root, batches, {version: deltas.get(version, ()) for version in versions})
     return str(root)
 
 

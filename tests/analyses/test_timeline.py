@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,6 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.timeline import readable
-from inspector.facts.expiring import Expiring, Width
 from tests.cli.support import checkpoint_of, run
 from tests.fixture_folder import NEWEST
 from tests.reports import cell_values, rows_of_table, rows_where
@@ -208,13 +205,6 @@ def test_source_reads_have_files_and_rows(tmp_path: Path) -> None:
         (folder / str(entry)).write_text(f"v1\n{line}", "utf-8")
     reads = rows_of_table(api.timeline(str(root)), "source_reads")
     assert cell_values(reads, "kind", "records", "files")[1:] == [("files", None, 2)] * 9
-
-
-def test_expiry_forecast_has_the_shortest_width_of_at_most_72_lines() -> None:
-    fits = Expiring(width=Width.SECOND, rows=Counter({0: 100, 71: 100}))
-    assert readable(fits).width is Width.SECOND
-    longer = Expiring(width=Width.SECOND, rows=Counter({0: 100, 72: 100}))
-    assert readable(longer).width is Width.MINUTE
 
 
 # --- command line --------------------------------------------------------------------------------

@@ -224,8 +224,7 @@ def test_oldest_snapshot_is_compared_with_its_delta(tmp_path: Path) -> None:
 
 def test_nothing_is_proven_behind_an_oldest_snapshot_that_differs(tmp_path: Path) -> None:
     disputed(tmp_path, {3: [DUE]})
-    (tmp_path / "state/0/0/1.delta").unlink()
-    (tmp_path / "state/0/0/2.delta").unlink()
+    remove_paths(tmp_path, "state/0/0/[12].delta")
     rows = observed_in(tmp_path)
     assert (differing(rows), certainties(rows)) == ([3], {(Certainty.UNDECIDED, DISPUTED)})
 

@@ -2,7 +2,8 @@
 
 What it means:
     The query runs, and Spark's cleanup removed files between their listing and their reading. It is
-    information if a second look could judge the newest batch. The checkpoint is sound.
+    information if a second look could judge the newest batch; else a part of the report is
+    missing. The checkpoint is sound.
 
 How it is proven:
     A listed file was not there when it was opened, and the folder was listed again.

@@ -17,17 +17,7 @@ from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
 from inspector.render.tabular import Table
 from tests.attributes import objects_where
-from tests.cases import (
-    GROUP_STATE,
-    USER,
-    Batch,
-    put,
-    user,
-    write_logs,
-    write_operator,
-    write_schema,
-    write_store,
-)
+from tests.cases import Batch, put, user, write_group_state
 from tests.cli.support import checkpoint_of
 from tests.reports import blocks_of, cell_values, rows_of_table, rows_where
 
@@ -109,14 +99,9 @@ def test_timers_expire_by_the_clock_of_the_newest_batch(tmp_path: Path) -> None:
     """A restart between the two batches gave the timers the processing-time clock."""
     now = 1_795_802_052_000
     event = now - 2 * YEAR_MS
-    write_logs(
-        tmp_path, [Batch(0, now), Batch(now + 100_000, now + 1000)], {"shuffle.partitions": "1"}
-    )
-    write_operator(tmp_path, 0, "applyInPandasWithState", "default", partitions=1)
-    folder = tmp_path / "state" / "0" / "0"
+    batches = [Batch(0, now), Batch(now + 100_000, now + 1000)]
     by_event_time = [put(user("a"), event + 15_000), put(user("b"), event + 16_000)]
-    write_store(folder, {1: by_event_time, 2: [put(user("a"), now + 50_000)]})
-    write_schema(folder, USER, GROUP_STATE)
+    write_group_state(tmp_path, batches, {1: by_event_time, 2: [put(user("a"), now + 50_000)]})
     expiring = rows_of_table(api.timeline(str(tmp_path)), "expiring")
     assert cell_values(expiring, "fate", "clock", "rows") == [
         ("expired", "processing time", 1),
@@ -183,6 +168,13 @@ def test_interval_width_follows_the_time_span(hours: int, width: Width) -> None:
     seconds = (0, 1, 3600 * hours)
     expiring = Expiring(rows=Counter(dict.fromkeys(seconds, 1)), bytes=Counter({0: 1}))
     assert readable(expiring).width is width
+
+
+def test_expiry_forecast_has_the_shortest_width_of_at_most_72_lines() -> None:
+    fits = Expiring(width=Width.SECOND, rows=Counter({0: 100, 71: 100}))
+    assert readable(fits).width is Width.SECOND
+    longer = Expiring(width=Width.SECOND, rows=Counter({0: 100, 72: 100}))
+    assert readable(longer).width is Width.MINUTE
 
 
 def test_one_outlier_time_keeps_the_interval_width() -> None:
