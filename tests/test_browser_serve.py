@@ -18,7 +18,7 @@ from tests.serve.test_redaction import HOSTILE, SCRIPT, checkpoint_with
 from tests.serve.test_walk import LEVELS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Locator, Page
 
 pytestmark = pytest.mark.browser
 
@@ -163,25 +163,31 @@ def test_lines_are_drawn(base: str, chromium: Browser) -> None:
         assert counts[0] == counts[1] > 0
 
 
+def follow(page: Page, element: Locator) -> None:
+    """Click on an element that leads to another page, and wait until that page is loaded."""
+    with page.expect_navigation():
+        element.click()
+
+
 def test_batch_search_and_order_are_chosen_by_forms(base: str, chromium: Browser) -> None:
     with tab(chromium) as result:
         page = result.page
         visit(result, f"{base}/0?token={TOKEN}")
         page.locator("select[name=batch]").select_option("4")
-        page.get_by_role("button", name="Go").click()
+        follow(page, page.get_by_role("button", name="Go"))
         assert page.url == f"{base}/0?batch=4"
-        page.get_by_role("link", name="default").first.click()
-        page.get_by_role("link", name="0", exact=True).first.click()
+        follow(page, page.get_by_role("link", name="default").first)
+        follow(page, page.get_by_role("link", name="0", exact=True).first)
         assert page.url == f"{base}/0/operators/0/stores/default/partitions/0?batch=4"
         page.locator("select[name=order]").select_option("row_bytes")
-        page.get_by_role("button", name="Sort").click()
+        follow(page, page.get_by_role("button", name="Sort"))
         assert "order=row_bytes" in page.url
         key = page.locator("td a", has_text="sha256:").first.inner_text()
         page.locator("input[name=key]").fill(key)
-        page.get_by_role("button", name="Search").click()
+        follow(page, page.get_by_role("button", name="Search"))
         assert key.removeprefix("sha256:") not in page.url
         assert page.locator("td a", has_text="sha256:").all_inner_texts() == [key]
-        page.locator("td a", has_text="sha256:").click()
+        follow(page, page.locator("td a", has_text="sha256:"))
         assert page.url.partition("?")[0].endswith(f"/keys/{key.removeprefix('sha256:')}")
         assert page.get_by_role("cell", name="insert").count() == 1
 
