@@ -123,6 +123,12 @@ def summed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Summed:
     return Summed(spark, tmp_path_factory.mktemp("summed"))
 
 
+@pytest.fixture(scope="module")
+def summed_on_rocksdb(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Summed:
+    with settings(spark, ON_ROCKSDB):
+        return Summed(spark, tmp_path_factory.mktemp("summed_on_rocksdb"))
+
+
 @contextmanager
 def settings(spark: Any, confs: dict[str, str]) -> Iterator[None]:
     """Confs of the session, for a while."""
@@ -567,12 +573,11 @@ def _texts(error: BaseException | None) -> str:
 @since_4_0
 @pytest.mark.parametrize("name", [name for name, case in DAMAGES.items() if not case.crashes])
 def test_rocksdb_opens_no_snapshot_that_its_own_files_contradict(
-    spark: Any, tmp_path: Path, name: str
+    spark: Any, summed_on_rocksdb: Summed, tmp_path: Path, name: str
 ) -> None:
-    damage = DAMAGES[name]
+    damage, query = DAMAGES[name], summed_on_rocksdb
     with settings(spark, ON_ROCKSDB):
-        query = Summed(spark, tmp_path)
-        damaged = query.copy(tmp_path / "damaged")
+        damaged = query.copy(tmp_path)
         change_entry(damaged / STATE / "0", damage.prefix, damage.change)
         restarts = restart_in(api.verify(str(damaged)))
         if not damage.words:
