@@ -136,10 +136,10 @@ def top(
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.
 
-    Each ranking has 5 keys of each store, unless --limit is set; one whose keys are all equal is
-    shown only by --by. The oldest were not put for longest, first those that no readable version
-    put. The table ``skew`` is always shown, ``entries`` for lists, maps and
-    sessions. ``inspector rows`` shows the value of a key, ``inspector history`` its puts.
+    Each ranking has 5 keys of each store, unless --limit is set; a ranking whose keys are all equal
+    is shown only by --by. The oldest were not put for longest, first those that no readable version
+    put. The table ``entries`` is for lists, maps and sessions. ``inspector rows`` shows the value
+    of a key, ``inspector history`` its puts.
     """
     run = Run.start(path, options)
     return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)

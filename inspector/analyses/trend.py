@@ -93,8 +93,9 @@ def trend(
     """Trends of many audits: what grew most, how old findings are, which queries do not commit.
 
     PATH is the folder, or table of a catalog, to which each ``audit --history PATH`` appends.
-    Growth needs two audits of a store. Audits of a part of a checkpoint, or of a batch chosen with
-    --batch, are left out. It exits with 0; -O trend.html writes a page.
+    Growth needs two audits of a store. Audits without a checkpoint, or that could not judge it,
+    make no gap in its rows. Audits of a part of one, or of a batch chosen with --batch, are left
+    out. All checkpoints of the history are shown. It exits with 0; -O trend.html writes a page.
 
     Raises:
         CheckpointError: there is no history at the path.
