@@ -52,7 +52,7 @@ class OffHeapRow(t.Row, table="off_heap"):
         t.Rank(1),
     ]
     most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."]
-    stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."]
+    stores: Annotated[t.Count | None, "Open stores that each have this limit; null: all share it."]
     limit: Annotated[
         t.Text, "`kept` (not exceeded), `soft` (RocksDB exceeds it rather than fail) or `none`."
     ]

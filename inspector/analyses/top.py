@@ -108,7 +108,7 @@ class EntriesRow(t.StoreRow, table="entries", empty="no key has many entries"):
     partition_id: Annotated[t.PartitionId, t.Rank(7)]
     key: Annotated[t.KeyJson, t.Rank(3)]
     entries: Annotated[t.Count, "Its live entries, or sessions.", t.Rank(1)]
-    share: Annotated[t.Share, "Its part of the entries of the store.", t.Rank(5)]
+    share: Annotated[t.Share, "Its part of the entries of the whole store.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(6)]
     added: Annotated[t.Count, "Live entries added since the oldest restorable version.", t.Rank(9)]
     removed: Annotated[t.Count, "Entries removed since then.", t.Rank(11)]

@@ -65,7 +65,9 @@ class CommitRow(t.Row, table="commits"):
     """A checkpoint: its newest committed batch, and how long ago it was; longest first."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(1)]
-    level: Annotated[t.Text, "Of the last audit; `failed` if nothing could be read.", t.Rank(5)]
+    level: Annotated[
+        t.Text, "Verdict of the last audit; `failed` if nothing could be read.", t.Rank(5)
+    ]
     batch_id: Annotated[t.Id | None, "The newest batch that an audit saw.", t.Rank(3)]
     batch_time_ms: Annotated[t.TimeMs | None, "Its processing time.", t.Rank(4)]
     idle_ms: Annotated[

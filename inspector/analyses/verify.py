@@ -126,10 +126,11 @@ def verify(
 
     Each file is decoded to its end and compared with its checksums; logs with each other, snapshots
     with deltas, rows with their schema and partition. It says whether the query restarts. After a
-    bad delta no version up to the next snapshot can be restored. ``audit`` judges leftovers and
-    growth, too. The exit code is 1 from a warning on, and 4 if a file cannot be read. The summary
-    has the numbers of files, and of those that passed. With --batch later versions are not read.
-    The query may run: missing or damaged files are read again before they are reported.
+    bad delta no version up to the next snapshot can be restored. Findings have the columns of
+    ``audit``, which judges leftovers and growth, too. The exit code is 1 from a warning on, and 4
+    if a file cannot be read. The summary has the numbers of files, and of those that passed. With
+    --batch later versions are not read. The query may run: missing or damaged files are read again
+    before they are reported.
 
     Raises:
         CheckpointError: the subset is none.

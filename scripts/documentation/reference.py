@@ -78,8 +78,11 @@ QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
 
-_ALL_TABLES = "Tables without a condition are always shown."
+_ALL_TABLES = "No table needs an option."
 """Sentence on a page with several tables."""
+
+_SOME_TABLES = "Tables without a condition need no option."
+"""Sentence on a page with several tables, some of which state a condition."""
 
 _CONDITION = re.compile("^with(out)? |`--as`|`--find`", re.IGNORECASE)
 """Part of the text of a table that not every report has."""
@@ -153,8 +156,9 @@ def _lines(
 def _tables(analysis: Analysis, shared: SharedText) -> Iterator[str]:
     """Yield the lines on the tables of an analysis."""
     described: set[Meaning] = set()
-    if sum(not _CONDITION.search(table.row_meaning()) for table in analysis.tables) > 1:
-        yield from (_ALL_TABLES, "")
+    conditions = [_CONDITION.search(table.row_meaning()) for table in analysis.tables]
+    if conditions.count(None) > 1:
+        yield from (_SOME_TABLES if any(conditions) else _ALL_TABLES, "")
     for i, table in enumerate(analysis.tables):
         owner = shared.tables.get(table, analysis.name)
         if owner != analysis.name:
