@@ -15,8 +15,8 @@ again) and measures
   ``--workers 1`` the memory of a key;
 * Spark's ``statestore`` source counting the rows of the same files on the same cores; its count
   also says that Spark reads what was made;
-* the same for group state with timers, a join, session windows and deduplication, of
-  ``--operator-keys`` rows each: what a record and a key costs (``benchmark/operators.py``);
+* the same for a windowed count, group state with timers, a join, session windows and deduplication,
+  of ``--operator-keys`` rows each: what a record and a key costs (``benchmark/operators.py``);
 * the copy of the group state's checkpoint with a tenth of its keys evicted, against its audit
   (``benchmark/copying.py``);
 * time and memory of ``audit`` as keys, versions and partitions grow ten times;
@@ -248,7 +248,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=3_000_000, help="of all partitions together")
     parser.add_argument("--versions", type=int, default=10)
-    parser.add_argument("--operator-keys", type=int, default=2_000_000, help="of each other one")
+    parser.add_argument("--operator-keys", type=int, default=2_000_000, help="of each operator")
     parser.add_argument("--history-versions", type=int, default=1_000, help="ten or more")
     parser.add_argument("--fleet", type=int, default=1_000, help="checkpoints of a fleet")
     parser.add_argument("--files", type=int, default=20_000, help="of some hundred bytes")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 PHONE, DESKTOP = (390, 844), (1440, 900)
+LONG_NAME = "a_name_without_a_place_to_break_a_line_" * 2
+"""The name of a folder that is wider than a telephone."""
 
 
 def chromium() -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from inspector.engines.session import provide_java
 from inspector.render.page.document import render_page
-from tests.browser import DESKTOP, PHONE, Loaded, browser, loaded
+from tests.browser import DESKTOP, LONG_NAME, PHONE, Loaded, browser, loaded
 from tests.cli.support import checkpoint_of, copy_of, replace_state, run, schema_json, schema_of
 from tests.encode import row
 from tests.render.samples import report
@@ -82,7 +82,7 @@ def pages(folder: Path) -> dict[str, Path]:
     (broken / "state/0/0/left-keyWithIndexToValue/5.delta").unlink()
     result["broken"] = written(folder / "broken.html", broken)
     result["hostile"] = hostile(folder / "hostile.html")
-    paths = [*map(checkpoint_of, CASES), broken, folder / "nothing <b>here</b>"]
+    paths = [*map(checkpoint_of, CASES), broken, folder / f"{LONG_NAME} <b>here</b>"]
     result["fleet"] = written(folder / "fleet.html", *paths)
     for _ in range(2):
         run("audit", checkpoint_of(CASES[0]), broken, "--history", folder / "history")

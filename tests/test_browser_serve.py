@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser import Loaded, browser, tab
+from tests.browser import LONG_NAME, Loaded, browser, tab
 from tests.cli.support import checkpoint_of, copy_of
 from tests.serve.support import STORES, TOKEN, level_of_url
 from tests.serve.test_redaction import HOSTILE, SCRIPT, checkpoint_with
@@ -49,7 +49,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     hostile = checkpoint_with(folder / "a<b>", HOSTILE, HOSTILE, f"{SCRIPT}\u202e")
     kinds = [checkpoint_of(case) for case in STORES.values()]
     leaking = checkpoint_of("fmgws_event_ignore")
-    return [*kinds, hostile, leaking, broken, folder / "nothing"]
+    return [*kinds, hostile, leaking, broken, folder / LONG_NAME]
 
 
 @pytest.fixture(scope="module")

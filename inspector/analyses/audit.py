@@ -52,7 +52,7 @@ class StoreChangesRow(t.Row, table="changes"):
 
 
 class ExampleRow(t.Row, table="leftovers"):
-    """One of the five oldest expired keys that are still there."""
+    """One of the five oldest leftovers of the checkpoint."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(6)]
     partition_id: Annotated[t.PartitionId, t.Rank(7)]
@@ -165,16 +165,17 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Check checkpoints against every rule, with one verdict for each.
 
-    The verdict is ``unreadable`` if something cannot be read, else the most severe finding's
-    ``error``, ``warning`` or ``info``, else ``ok``. PATH is not changed. Every version that its
-    files can restore is read (--estimate tells the cost before). The exit code is 1 from a warning
-    on (--fail-on; with ``never`` only for --max), and 4 if something cannot be read. `inspector
-    explain findings` lists the rules. Keys are shown as hashes (--redact). To compare with an
-    earlier batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
+    Rules find damaged or missing files, obstacles to a restart, leftovers, growth, skew and wasted
+    writes (`inspector explain findings`). The verdict is ``unreadable`` if something cannot be
+    read, else the most severe finding's ``error``, ``warning`` or ``info``; ``ok`` means no
+    finding. Undecided keys are a finding (SS210). Every version that its files can restore is read;
+    PATH is not changed. The exit code is 1 from a warning on (or as --fail-on says), and 4 if
+    something cannot be read. Keys are shown as hashes (--redact). To compare with an earlier batch,
+    use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
 
-    Several checkpoints give the causes, the most urgent first; --wide gives a row for each
-    checkpoint, --details all reports. A checkpoint that cannot be read does not stop the others.
-    The greatest exit code counts.
+    Several PATHs, a pattern or --recursive FOLDER give the causes, the most urgent first; --wide
+    gives a row for each checkpoint, --details all reports. A checkpoint that cannot be read does
+    not stop the others. The greatest exit code counts.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the

@@ -37,18 +37,23 @@ def changes(
     options: Options | None = None,
     *,
     from_batch: Annotated[
-        int, Option("Skip changes before this batch; --batch is the last.", minimum=0)
+        int,
+        Option(
+            "Skip changes before this batch; the number of the last batch shows it alone.",
+            minimum=0,
+        ),
     ] = 0,
     raw: Annotated[bool, RAW] = False,
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key.
 
-    They come by store and partition, oldest version first. Deltas that Spark has deleted are
-    missing. After a damaged delta, or one missing between others, the records of its partition up
-    to the next snapshot are left out: ``complete`` is false, and ``problems`` names the file. In a
-    call the options below are keywords; shared options are fields of ``Options``, such as
-    ``operator_id``. ``inspector export changes PATH -O changes.parquet`` writes a file. The
-    DataFrame, and ``inspector sql``, also have the value before a change.
+    The report has them by store and partition, oldest version first, up to the last committed batch
+    or ``batch``. Deltas that Spark has deleted are missing; ``complete`` stays true. After a
+    damaged delta, or one missing between others, the records of its partition up to the next
+    snapshot are left out: ``complete`` is false, and ``problems`` names the file. In a call the
+    options below are keywords; shared options are fields of ``Options``: ``operator_id``,
+    ``store_name``, ``partition_id``. ``inspector export changes PATH -O changes.parquet`` writes a
+    file. The DataFrame, and ``inspector sql``, also have ``old_value``.
     """
     run = Run.start(path, options)
     notes: list[str] = []

@@ -50,11 +50,11 @@ class DifferenceRow(t.PartitionRow, table="diff"):
 
 
 class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared"):
-    """One kind of change of one store: how many rows, whether or not they are listed."""
+    """One kind of change of one store: how many rows, also those that --limit hides."""
 
     operator_name: t.OperatorName | None
     change: Annotated[t.Change, t.Rank(1)]
-    rows: Annotated[t.Count, "Rows that were added, removed or changed.", t.Rank(2)]
+    rows: Annotated[t.Count, "Number of rows.", t.Rank(2)]
     key_bytes: Annotated[t.Bytes, "Their key bytes.", t.Rank(21)]
     old_value_bytes: Annotated[t.Bytes, "Their value bytes in the old version.", t.Rank(23)]
     value_bytes: Annotated[t.Bytes, "Their value bytes in the new version.", t.Rank(22)]
@@ -88,10 +88,10 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     options: Options | None = None,
     *,
     from_batch: Annotated[
-        int | None, Option("Compare the state as of this batch ...", minimum=0)
+        int | None, Option("The old version is the state as of this batch.", minimum=0)
     ] = None,
     to_batch: Annotated[
-        int | None, Option("... with the state as of this batch.", minimum=0)
+        int | None, Option("The new version is the state as of this batch.", minimum=0)
     ] = None,
     from_version: Annotated[int | None, Option(_END, minimum=0)] = None,
     to_version: Annotated[int | None, Option(_END, minimum=0)] = None,
@@ -103,12 +103,12 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Rows added, removed and changed between two versions.
 
-    By default compares the newest committed version with the one before it; --from-batch alone goes
-    to the newest, --to-batch alone from the one before. With two checkpoints, the old version is of
-    PATH, the new one of PATH2; the default of both is the newest committed. Only the two states
-    count: a row that was changed and changed back, or put again with its value, is not listed. The
-    exit code is 0 also if rows differ, 2 if there is no such version, and 4 if files of one are
-    missing or damaged.
+    By default the newest committed version is compared with the one before it. --from-batch alone
+    compares with the newest, --to-batch alone with the one before. With two checkpoints, the old
+    version is of PATH, the new one of PATH2; the default of both is the newest committed. Only the
+    two states count: a row that was changed and changed back, or put again with its value, is not
+    listed. The exit code is 0 also if rows differ, 2 if there is no such version, and 4 if files of
+    one are missing or damaged.
     """
     options = options or Options()
     ends = (from_batch, to_batch, from_version, to_version)

@@ -36,20 +36,22 @@ def export(
     path: str | Opened,
     options: o.Options | None = None,
     *,
-    from_batch: Annotated[int, o.Option("Skip changes before this batch.", minimum=0)] = 0,
+    from_batch: Annotated[
+        int, o.Option("Of changes: skip those before this batch.", minimum=0)
+    ] = 0,
     raw: Annotated[bool, o.Option("Add the UnsafeRow bytes of key and value.")] = False,
     mode: str = ProblemMode.PERMISSIVE.value,
 ) -> list[stores.StoreTable]:
     """The rows of a version, or every change, as Parquet, Arrow, CSV or NDJSON.
 
     ``inspector export rows PATH -O rows.parquet`` writes one store to a file; several stores, or a
-    name that ends with a slash, make a folder with a file for each: ``operator-0.default.parquet``.
-    Files are complete or not written; an existing one is an error without --force. ``export
-    changes`` writes each put and removal. The columns are those of ``rows`` and ``changes``, in
-    clear. Parquet and Arrow keep all types: key and value are structs; in CSV they are JSON texts.
-    No format needs another package. What cannot be read is left out and reported, with exit code 4.
-    With --engine spark the executors write one folder for each store, at any URL that Spark can
-    write to.
+    name that ends with a slash, make a folder of that name with a file for each:
+    ``operator-0.default.parquet``. Files are complete or not written; an existing one is an error
+    without --force. ``export changes`` writes each put and removal. The columns are those of
+    ``rows`` and ``changes``, never hashed. In Parquet and Arrow key and value are structs, in
+    NDJSON objects, in CSV JSON texts. Without a schema they are bytes (Parquet, Arrow) or null.
+    What cannot be read is left out and reported, with exit code 4. With --engine spark the
+    executors write one folder for each store.
 
     Args:
         what: ``rows`` or ``changes``.

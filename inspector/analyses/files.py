@@ -153,8 +153,8 @@ class ChainRow(t.Row, table="chains", empty="no stores"):
         t.Id | None, "The newest snapshot up to the version of `--batch`; null: none.", t.Rank(4)
     ]
     replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(3)]
-    deltas: Annotated[t.Count, "All its delta files."]
-    snapshots: Annotated[t.Count, "All its snapshot files."]
+    deltas: Annotated[t.Count, "Number of its delta files."]
+    snapshots: Annotated[t.Count, "Number of its snapshot files."]
     delta_bytes: Annotated[t.DeltaBytes, t.Rank(8)]
     snapshot_bytes: Annotated[t.SnapshotBytes, t.Rank(9)]
     newest_file_ms: Annotated[t.TimeMs | None, "When the newest of its files was changed."]
@@ -223,12 +223,12 @@ FILES = driver_table(
     many=True,
 )
 def files(path: str | Opened, options: Options | None = None) -> Report:
-    """Inventory of files: chains of deltas and snapshots, replay depth, and all other files.
+    """Inventory of files: chains of deltas and snapshots, deltas to replay, and all other files.
 
     It reads names and sizes, and of RocksDB's snapshots which tables they share; ``verify`` reads
-    all. The summary has the bytes of each kind of state file. ``inspector sql PATH 'select * from
-    files'`` lists each file. Many deltas to replay slow a restart; ``copy --compact`` (HDFS-backed)
-    makes them one snapshot.
+    all. A missing delta is in ``problems``: the versions from it up to the next snapshot cannot be
+    restored. ``inspector sql PATH 'select * from files'`` lists each file. Many deltas to replay
+    slow a restart; ``copy --compact`` (HDFS-backed) makes them one snapshot.
     """
     run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:

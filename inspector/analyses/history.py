@@ -66,7 +66,7 @@ class HistoryRow(
     batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Rank(9)]
     record: Annotated[
         t.Id,
-        "The record's number in its file; null for a removal that a comparison of snapshots shows.",
+        "The record's number in its file; null for a removal known only from two snapshots.",
     ]
     file: Annotated[t.Text, "The file that holds the record."]
     key_hex: Annotated[t.KeyHex | None, t.RAW] = None
@@ -97,8 +97,8 @@ def history(
     It needs --key or --where. A key of several fields is named by ``--key user=a --key day=3``, or
     as JSON. All stores are searched, unless --operator or --store names one. It goes from the
     oldest restorable version up to --batch; of a key that is older, the first event is ``put`` or
-    ``in_snapshot``. --limit keeps the newest changes. The clocks are ``batch_timestamp_ms`` and
-    ``watermark_ms``. If no version has the key, the table is empty and the exit code 0.
+    ``in_snapshot``. Versions that cannot be restored are left out (exit code 4). --limit keeps the
+    newest changes. If no version has the key, the table is empty and the exit code 0.
 
     Raises:
         CheckpointError: no key is given, or it fits no store.

@@ -100,7 +100,7 @@ class VariableRow(t.StoreRow, table="variables"):
     declared: Annotated[
         bool | None,
         t.Unit.TEXT,
-        "Whether the newest run declares it; null if it is not a variable, or not known.",
+        "Whether the newest start of the query declares it; null if not known.",
         t.Rank(14),
     ]
     time_mode: Annotated[
@@ -126,7 +126,9 @@ class ConfRow(t.Row, table="confs"):
         t.Rank(1),
     ]
     value: Annotated[t.Text | None, "Its value."]
-    origin: Annotated[t.Text, "`recorded` by the batch or another one, or Spark's `default`."]
+    origin: Annotated[
+        t.Text, "`recorded` by a batch, which is named if it is another, or Spark's `default`."
+    ]
 
 
 @analysis(uses=(STATE,), tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow), many=True)
@@ -134,8 +136,9 @@ def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration.
 
     It reads names, logs and schemas, and no rows. The summary has the last committed batch, its
-    watermark, and ``restart``: whether and from which batch the query restarts, by the names of its
-    files. ``verify`` reads them.
+    watermark, the newest batch in the log (planned, perhaps not committed), and ``restart``:
+    whether and from which batch the query restarts, by the names of its files. ``verify`` also
+    reads these files.
     """
     run = Opened.start(path, options, whole_logs=False)
     is_newest = run.version == run.checkpoint.newest_version

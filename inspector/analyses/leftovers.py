@@ -170,8 +170,7 @@ LEFTOVERS_DATA = fact_table(
     "leftovers",
     """Every expired key that is still there, with its proof.
 
-    ``key`` is a struct as in ``rows`` if the keys of all such stores have one type and are not
-    redacted; else text: JSON, or the hash.
+    ``key`` is a struct if the keys of all stores have one type and are not redacted; else text.
     """,
     lt.LeftoverRow.columns(),
     leftover_rows,
@@ -221,10 +220,12 @@ def leftovers(
 
     Expired means that a batch that ran compared the key's expiry time with its own watermark or
     processing time, and found it passed. A key that only the next batch will find expired is no
-    leftover. The oldest come first. ``inspector explain leftover-classes`` describes the
-    classes, and what to do. If the checkpoint lacks the rule or its clock, give --operator-rule,
-    --event-time-field, --timeout-kind or --join-retention. Keys are in clear, unless --redact hides
-    them. Without --fail-on they do not change the exit code.
+    leftover. The oldest come first. Spark still loads a leftover, and new data may meet it. Its
+    class says how it stayed, such as ``kept_without_timeout``: the timeout fired and the function
+    kept the key (``inspector explain leftover-classes``). Undecided keys may be leftovers, but
+    files do not show it (``reason``). If the checkpoint lacks the rule or its clock, give
+    --operator-rule, --event-time-field, --timeout-kind or --join-retention. Keys are not hashed,
+    unless --redact says so. Without --fail-on they do not change the exit code.
 
     Raises:
         CheckpointError: no store has such keys as ``explain`` names.

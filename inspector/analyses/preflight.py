@@ -110,16 +110,16 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
 ) -> Report:
     """Check whether a changed query restarts from a checkpoint with correct results.
 
-    PATH is the checkpoint in production. NEW is one that the changed query wrote in a test (topic
-    ``deployment``); one committed batch is enough. Without NEW the query is taken as unchanged, and
-    the lines say what another release (``--to-spark``), mode (``--mode``) or conf (``--conf``) does
-    to this checkpoint. No rows of PATH are read, and Spark does not run.
+    PATH is the checkpoint in production. NEW is one that the changed query wrote in a test
+    (``inspector explain deployment``); one committed batch is enough. Without NEW the query is
+    taken as unchanged, and the lines say what another release (``--to-spark``), mode (``--mode``)
+    or conf (``--conf``) does to this checkpoint. No rows of PATH are read, and Spark does not run.
 
-    Each line is one thing that a restart depends on, and the worst is the verdict, printed
-    first. Refused and silent (wrong results) are errors and exit with 1. Unknown and option are
-    warnings, ignored and ok are information, and so is unknown logic of the query. No file records
-    that logic (filters, aggregates, code): with NEW but without ``--before`` the verdict on a
-    stateful query is ``unknown`` at best.
+    Each line is one thing that a restart depends on, and the worst is the verdict, printed first.
+    The exit code is 1 for refused and silent (wrong results), which are errors, 4 if files cannot
+    be read, else 0. Unknown and option are warnings (``--fail-on warning``), ignored and ok
+    information. No file records the logic of the query (filters, aggregates, code): with NEW but
+    without ``--before`` the verdict on a stateful query is ``unknown`` at best, as information.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.

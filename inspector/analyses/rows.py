@@ -40,7 +40,7 @@ class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
         t.Rank(3),
     ]
     last_put_batch: Annotated[
-        t.Id | None, "The batch of the last put; null if a snapshot has the row.", t.WIDE
+        t.Id | None, "The batch of the last put; null: before the snapshot that was read.", t.WIDE
     ]
     key_hex: Annotated[t.KeyHex | None, t.RAW] = None
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
@@ -69,11 +69,12 @@ def rows(
     """The live rows of a version, decoded by the state schema.
 
     A live row was put and not removed since, so that expired keys are among them. ``--batch N``
-    shows version N + 1, which batch N made. A table shows 100 rows, unless --limit is given; keys
-    are in no order. ``--key user=a`` chooses a key by its column `user`, ``--where
-    'value.count>10'`` rows by a field of the value, ``--store left`` one side of a join. ``export
-    rows`` writes Parquet. Keys and values are in clear, unless --redact hides them, and null if
-    their store has no schema (Spark 3.0 and older): give --key-schema and --value-schema.
+    shows version N + 1, which batch N made. Keys are in no order. ``--key user=a`` chooses a key by
+    its column `user`, ``--where 'value.count>10'`` rows by a field of the value, ``--store left``
+    one side of a join. ``export rows`` writes Parquet. Keys and values are not hashed, unless
+    --redact says so, and null if their store has no schema (Spark 3.0 and older): give --key-schema
+    and --value-schema. Rows of partitions with missing or damaged files are left out and reported
+    (exit code 4).
 
     Returns:
         A report whose rows are read while it is written; its problems are complete when they have

@@ -123,9 +123,7 @@ class RewriteRow(
     """Keys of one store that were put, with any value, in each of the N newest versions."""
 
     operator_name: t.OperatorName | None
-    newest_versions: Annotated[
-        t.Count, "N: the keys were put in each of the N newest versions.", t.Rank(11)
-    ]
+    newest_versions: Annotated[t.Count, "N: 1, 2, 3, 5, 10, 20, 50 or 100.", t.Rank(11)]
     keys: Annotated[t.Keys, t.Rank(12)]
     share_of_rows: Annotated[
         t.Share | None, "Their share of the live rows of the store.", t.Rank(13)
@@ -215,10 +213,9 @@ def sharing(
 ) -> Report:
     """Each version: new, changed, same-value and removed rows, and the rows that versions share.
 
-    All versions that the files can restore are shown, up to --batch. An executor keeps two versions
-    (HDFS-backed state), and shared objects once: key and value of an untouched row, the key of a
-    row put again. Puts of the same value are wasted; write only values that change. ``inspector
-    history`` shows each put of a key.
+    All versions that the files can restore are shown, up to --batch. Counts are exact; ``history``
+    says if they are of some partitions only. An executor keeps two versions (HDFS-backed state),
+    and shared objects once: key and value of an untouched row, the key of a row put again.
     """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))

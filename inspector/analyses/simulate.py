@@ -110,12 +110,13 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
         t.RowBytes | None, "The most bytes that there would have been.", t.Rank(9)
     ] = None
     peak_heap_bytes_then: Annotated[
-        t.HeapBytes | None, "Heap at that moment.", t.Title("peak heap then"), t.WIDE
+        t.HeapBytes | None, "Heap at `peak_batch_id`.", t.Title("peak heap then"), t.WIDE
     ] = None
     peak_batch_id: Annotated[t.BatchId | None, "The batch of `peak_bytes_then`.", t.WIDE] = None
     certainty: Annotated[
         t.Text,
-        "`exact`, `at least`, `at most`, `inferred`, `unknown`, or `unchanged` (not concerned).",
+        "`exact`, `at least`, `at most`, `inferred` (see `why`), `unknown`, or `unchanged` (the "
+        "setting does not concern this store).",
         t.Rank(4),
     ]
     why: Annotated[t.Text | None, "Why it is so, or what is assumed.", t.WIDE]
@@ -182,11 +183,11 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 ) -> Report:
     """Simulate another watermark delay, timeout or TTL: rows, bytes and heap, now and at peak.
 
-    Replays every version that can be read, and drops each row when the changed rule would; the
-    checkpoint stays as it is. Give one of the first four options below, with one value; run it
-    again for another. Now is the batch of --batch, the peak is the most of any version. Rows
-    dropped or removed before are in no file, so that a longer time often gives ``at least``. Topic
-    ``limits`` has what stays unknown, such as joins without --join-retention.
+    Replays every version that can be read, and drops each row when the changed rule would. Give one
+    of the first four options below, with one value. Now is the batch of --batch, the peak is the
+    most of any version. Rows dropped or removed before are in no file, so that a longer time often
+    gives ``at least``. ``inspector explain limits`` has what stays unknown, such as joins without
+    --join-retention.
     """
     scenarios_given = watermark_delay, timeout, ttl, dedup_within, old_delay
     texts = dict(zip((*_CHANGES, "old_delay"), scenarios_given, strict=True))

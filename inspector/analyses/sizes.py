@@ -133,7 +133,7 @@ class FieldRow(
     row: Annotated[t.Text, "`key` or `value`.", t.Rank(4)]
     field: Annotated[t.Text, "The field's name; of a field in a struct its path.", t.Rank(1)]
     within: Annotated[
-        t.Text | None, "The field whose bytes are these too; null at the top level.", t.WIDE
+        t.Text | None, "The struct whose bytes include these; null at the top level.", t.WIDE
     ] = None
     type: Annotated[t.Text | None, "The field's type as DDL.", t.Rank(11)] = None
     rows: Annotated[
@@ -277,8 +277,8 @@ def sizes(
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field.
 
     The bytes are those of UnsafeRows, not compressed, counted by replaying the files; ``memory``
-    compares them with files and heap. Nine of ten keys have at most ``key_bytes_p90`` bytes;
-    ``p50`` is the median, ``max`` the largest.
+    compares them with files and heap. Key, value and row bytes have the quantiles p50 (median),
+    p90, p99 and max: nine of ten keys have at most ``key_bytes_p90`` bytes.
     """
     run = Run.start(path, options)
     if by == FIELD:

@@ -409,9 +409,9 @@ def timeline(
     """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when.
 
     It begins with the oldest version that the files can restore; --batch is the last batch shown.
-    Changes are null if a version is known from a snapshot alone. ``rows`` shows in which batch the
-    state began to grow. Growth is null below 6 batches or 30 seconds. If the clock of timers is
-    unknown, ``expiring`` lists them by either; --timeout-kind sets it.
+    Changes are null if a version is known from a snapshot alone. The column ``rows`` shows when the
+    state began to grow. Growth is null with fewer than 6 batches, or below 30 seconds. If the clock
+    of timers is unknown, ``expiring`` lists them by both; --timeout-kind sets it.
     """
     run = Run.start(path, options)
     return timeline_report(run.judge(run.facts(FACTS)), capacity, last)

@@ -108,7 +108,7 @@ class EntriesRow(t.StoreRow, table="entries", empty="no key has many entries"):
     partition_id: Annotated[t.PartitionId, t.Rank(7)]
     key: Annotated[t.KeyJson, t.Rank(3)]
     entries: Annotated[t.Count, "Its live entries, or sessions.", t.Rank(1)]
-    share: Annotated[t.Share, "Its part of the entries of the store.", t.Rank(5)]
+    share: Annotated[t.Share, "Its part of the entries of the whole store.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(6)]
     added: Annotated[t.Count, "Live entries added since the oldest restorable version.", t.Rank(9)]
     removed: Annotated[t.Count, "Entries removed since then.", t.Rank(11)]
@@ -136,10 +136,10 @@ def top(
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.
 
-    Each ranking has 5 keys of each store, unless --limit is set; one whose keys are all equal is
-    shown only by --by. The oldest were not put for longest, first those that no readable version
-    put. The table ``skew`` is always shown, ``entries`` for lists, maps and
-    sessions. ``inspector rows`` shows the value of a key, ``inspector history`` its puts.
+    Each ranking has 5 keys of each store, unless --limit is set; a ranking whose keys are all equal
+    is shown only by --by. The oldest were not put for longest, first those that no readable version
+    put. The table ``entries`` is for lists, maps and sessions. ``inspector rows`` shows the value
+    of a key, ``inspector history`` its puts.
     """
     run = Run.start(path, options)
     return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)

@@ -65,7 +65,9 @@ class CommitRow(t.Row, table="commits"):
     """A checkpoint: its newest committed batch, and how long ago it was; longest first."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(1)]
-    level: Annotated[t.Text, "Of the last audit; `failed` if nothing could be read.", t.Rank(5)]
+    level: Annotated[
+        t.Text, "Verdict of the last audit; `failed` if nothing could be read.", t.Rank(5)
+    ]
     batch_id: Annotated[t.Id | None, "The newest batch that an audit saw.", t.Rank(3)]
     batch_time_ms: Annotated[t.TimeMs | None, "Its processing time.", t.Rank(4)]
     idle_ms: Annotated[
@@ -93,8 +95,9 @@ def trend(
     """Trends of many audits: what grew most, how old findings are, which queries do not commit.
 
     PATH is the folder, or table of a catalog, to which each ``audit --history PATH`` appends.
-    Growth needs two audits of a store. Audits of a part of a checkpoint, or of a batch chosen with
-    --batch, are left out. It exits with 0; -O trend.html writes a page.
+    Growth needs two audits of a store. Audits without a checkpoint, or that could not judge it,
+    make no gap in its rows. Audits of a part of one, or of a batch chosen with --batch, are left
+    out. All checkpoints of the history are shown. It exits with 0; -O trend.html writes a page.
 
     Raises:
         CheckpointError: there is no history at the path.

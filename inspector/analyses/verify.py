@@ -42,7 +42,7 @@ class CheckRow(t.Row, table="checks"):
     ]
     files_confirmed_by_snapshot: Annotated[
         t.Count,
-        "Those of the latter that are confirmed: deltas and a snapshot make the same rows.",
+        "Those without a checksum that are confirmed: deltas and a snapshot make the same rows.",
         t.Rank(4),
     ]
 
@@ -125,10 +125,12 @@ def verify(
     """Read and check every state file, continuing past bad ones.
 
     Each file is decoded to its end and compared with its checksums; logs with each other, snapshots
-    with deltas, rows with their schema and partition. It says whether the query restarts. ``audit``
-    judges leftovers and growth, too. The exit code is 1 from a warning on, and 4 if a file cannot
-    be read. The summary has the numbers of files, and of those that passed. With --batch later
-    versions are not read. The query may run: missing or damaged files are read again first.
+    with deltas, rows with their schema and partition. It says whether the query restarts. After a
+    bad delta no version up to the next snapshot can be restored. Findings have the columns of
+    ``audit``, which judges leftovers and growth, too. The exit code is 1 from a warning on, and 4
+    if a file cannot be read. The summary has the numbers of files, and of those that passed. With
+    --batch later versions are not read. The query may run: missing or damaged files are read again
+    before they are reported.
 
     Raises:
         CheckpointError: the subset is none.

@@ -276,7 +276,7 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
     delta_bytes: Annotated[t.DeltaBytes | None, t.Rank(13)]
     leftovers: Annotated[t.Count, "Keys that have expired and are still there.", t.Rank(4)]
     level: Annotated[
-        t.Text, "How bad it is: `ok`, `info`, `warning`, `error`, `unreadable`.", t.Rank(9)
+        t.Text, "The verdict: `ok`, `info`, `warning`, `error`, `unreadable`.", t.Rank(9)
     ]
     findings_new: Annotated[
         t.Json,
@@ -286,7 +286,7 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
     ]
     findings_gone: Annotated[t.Json, "Findings that the batch before had.", t.Rank(11)]
     stores_read: Annotated[t.Count, "Stores that could be replayed up to the batch.", t.WIDE]
-    stores: Annotated[t.Count, "Stores that the query has, one for each partition.", t.WIDE]
+    stores: Annotated[t.Count, "Stores of the query; each partition of a store counts.", t.WIDE]
 
 
 # fields of a finding that are listed if it is new or gone
@@ -346,8 +346,8 @@ def watch(  # noqa: PLR0913 - each is an option of the command
 
     It only reads files: the whole state once at the start, then those of new batches. The keys of
     all stores are held in memory. Each batch is shown once, when it is committed, also after a
-    restart of the query; until then nothing is printed. -o ndjson prints a line of the table for
-    each batch.
+    restart of the query; a query that commits nothing prints nothing. -o ndjson prints a line of
+    the table for each batch.
 
     Returns:
         A report for each batch, as soon as it was committed; waiting is part of the iteration.

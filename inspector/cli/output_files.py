@@ -42,7 +42,7 @@ def outside(checkpoint: str, output: str) -> None:
 
 def page_options() -> Iterator[click.Option]:
     """Yield the option of a command that makes a page of its own."""
-    page = "Also write an HTML page with charts to this file. It needs no network."
+    page = "Also write an HTML page with charts to this file."
     yield click.Option(["--html"], type=click.Path(), help=page)
 
 

@@ -37,7 +37,7 @@ def watch_options() -> Iterator[click.Option]:
         type=click.Path(dir_okay=False),
         metavar="FILE",
         help="Write the metrics of the newest batch to this file, for the textfile collector "
-        "of the Prometheus node exporter. Each batch replaces the file, also without --force.",
+        "of Prometheus. Each batch replaces the file, also without --force.",
     )
     yield from display_options()
     yield from message_options()

@@ -99,7 +99,7 @@ class GateRow(t.Row, table="gates"):
     evidence: Annotated[t.Text, "The metric and its limit, in words."]
     value: Annotated[t.Json, "The number, in the metric's unit.", t.WIDE]
     most: Annotated[t.Json, "The limit.", t.WIDE]
-    quantity: Annotated[t.Text, "What the metric measures, and so its unit.", t.WIDE]
+    quantity: Annotated[t.Text, "Unit of the metric, such as `bytes`.", t.WIDE]
 
 
 class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolerance"):

@@ -51,7 +51,9 @@ class AuditFindingRow(FindingRow, _CheckpointRow, table="findings"):
 class ProblemRow(t.Row, table="problems", empty="none: all files are readable and consistent"):
     """File or folder that cannot be read, is missing, or is not as it should be."""
 
-    problem: Annotated[t.Text, "What is wrong, as a stable name (topic `errors`).", t.Rank(1)]
+    problem: Annotated[
+        t.Text, "What is wrong, as a stable name (`inspector explain errors`).", t.Rank(1)
+    ]
     path: Annotated[t.Text | None, "The file or folder.", t.Rank(2)]
     offset: Annotated[t.Id | None, "The byte of the file at which it is; null for the whole file."]
     operator_id: Annotated[t.OperatorId | None, t.WIDE]
@@ -120,7 +122,7 @@ class EstimateRow(t.Row, table="estimate"):
     checkpoint: Annotated[t.Text, "Its root.", t.Rank(1)]
     lists: Annotated[
         t.Count,
-        "LIST requests, each of at most 1,000 names or one folder.",
+        "LIST requests.",
         t.ESTIMATE,
         t.Rank(5),
     ]
@@ -135,7 +137,7 @@ class EstimateRow(t.Row, table="estimate"):
     ]
     dollars: Annotated[
         t.Text | None,
-        "Requests, bytes and processor time in US dollars; null without --price.",
+        "Their price in US dollars; null without --price.",
         t.ESTIMATE,
         t.Rank(2),
     ]

@@ -1,4 +1,4 @@
-"""State of other operators than the windowed count: what each record and each key costs.
+"""State of different operators: what each record and each key costs.
 
 Group state has a timer in each value, which is noted; the keys of a join and of session windows are
 kept themselves, as their fields are facts; deduplication puts each key once, with nothing in it.
@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmark.checkpoint import Made, Size, kept
 from benchmark.processes import Runs
-from benchmark.shapes import OTHERS
+from benchmark.shapes import SHAPES
 from benchmark.tables import table
 
 HEAD = (
@@ -23,11 +23,11 @@ HEAD = (
 def measure(folder: Path, size: Size, runs: Runs, spark: bool) -> dict[str, Any]:
     """The audit of each operator's checkpoint, and Spark's count of the same rows."""
     result: dict[str, Any] = {}
-    for shape in OTHERS:
+    for shape in SHAPES:
         actual = kept(folder / shape.name.replace(" ", "_"), size, shape)
         result[shape.name] = _measured(actual, runs, spark)
     table(
-        f"other operators, {size.keys:,} keys in {size.partitions} partitions each; ns, MB and B "
+        f"operators, {size.keys:,} keys in {size.partitions} partitions each; ns, MB and B "
         "without the start; MB and B with --workers 1; Spark: session and count, count alone",
         HEAD,
         [(name, *_cells(item)) for name, item in result.items()],

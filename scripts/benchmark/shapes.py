@@ -279,5 +279,5 @@ JOIN = Shape(
     sides=("left", "right"),
 )
 
-OTHERS = (GROUP_STATE, JOIN, SESSION_WINDOWS, DEDUPLICATION)
-"""The operators that are measured beside the windowed count."""
+SHAPES = (WINDOWED_COUNT, GROUP_STATE, JOIN, SESSION_WINDOWS, DEDUPLICATION)
+"""The operators that are compared with each other."""

@@ -37,7 +37,7 @@ FOLDER = "reference/commands"
 _MARK = "<!--scripts/refresh_docs.py-->"
 # Columns that tables of this number of analyses have, and all quantiles, are described on one page
 # for all of them. The page of a command describes its other columns itself.
-_MANY = 5
+_MANY = 3
 # Shared options that the page of ``serve`` names.
 _USED_BY_SERVE = ("--recursive", "--cache", "--history", "--storage-option", "--workers")
 # A longer text on the commands that have an option is not repeated for another option.

@@ -77,5 +77,7 @@ def example(name: str, printed: Callable[[list[str]], str]) -> list[str]:
         if len(result) + 1 + len(part) > limit:
             break
         result += ["", *part]
+    if result[-1].endswith("with --wide)"):
+        del result[-1]  # the page names the option
     options = ["..."] if len(result) < sum(map(len, parts)) + len(parts) - 1 else []
     return ["```text", f"$ inspector {command}", *result, *options, "```", ""]

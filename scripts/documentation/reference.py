@@ -33,12 +33,21 @@ MOST_USED = (
     *("--batch", "--operator", "--store", "--partition", "--key", "--where", "--limit"),
     "--fail-on",
 )
-"""Shared options that the page of a command names: what is read, printed, and makes it fail."""
+"""Shared options that the page of a command names: what is read, printed, and makes it fail.
+
+It also names the shared options in its text.
+"""
+
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+"""An option in the text of an analysis."""
 
 _SHARED_OPTIONS = "(../commands.md#shared-options)"
 """Target of a link from the page of a command."""
 
-_WITH_DEFAULT = {"--batch": "`--batch` (default: last committed)"}
+_WITH_DEFAULT = {
+    "--batch": "`--batch` (default: last committed)",
+    "--limit": "`--limit` (100 in tables; 0: all)",
+}
 """Texts of those options that are named with their default."""
 
 _KEYWORDS = {"simulate": 'timeout="1h"', "changes": "from_batch=3"}
@@ -51,7 +60,7 @@ _CALLS = {
 }
 """Analysis -> example of its call, if shared options would not show what it is for."""
 
-_MOST_NAMED = 9  # of more columns that are described above only the first and last are named
+_MOST_NAMED = 7  # of more columns that are described above only the first and last are named
 
 _WORDS_OF_UNITS = {
     Unit.BYTES: "bytes",
@@ -59,6 +68,7 @@ _WORDS_OF_UNITS = {
     Unit.BYTES_PER_HOUR: "bytes_per_hour",
     Unit.SHARE: "share",
     Unit.DURATION_MS: "ms",
+    Unit.RATIO: "seconds",
 }
 """Unit of a column -> words in its name that say so."""
 
@@ -67,6 +77,15 @@ QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
+
+_ALL_TABLES = "No table needs an option."
+"""Sentence on a page with several tables."""
+
+_SOME_TABLES = "Tables without a condition need no option."
+"""Sentence on a page with several tables, some of which state a condition."""
+
+_CONDITION = re.compile("^with(out)? |`--as`|`--find`", re.IGNORECASE)
+"""Part of the text of a table that not every report has."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +156,9 @@ def _lines(
 def _tables(analysis: Analysis, shared: SharedText) -> Iterator[str]:
     """Yield the lines on the tables of an analysis."""
     described: set[Meaning] = set()
+    conditions = [_CONDITION.search(table.row_meaning()) for table in analysis.tables]
+    if conditions.count(None) > 1:
+        yield from (_SOME_TABLES if any(conditions) else _ALL_TABLES, "")
     for i, table in enumerate(analysis.tables):
         owner = shared.tables.get(table, analysis.name)
         if owner != analysis.name:
@@ -168,12 +190,16 @@ def _options(
         yield from (f"    {_usage(analysis)}", "")
     yield from (*lines, *([""] if lines else []))
     if shared.flags and analysis.command:
-        used = [flag for flag in MOST_USED if flag in shared.flags]
-        examples = [_WITH_DEFAULT.get(flag, f"`{flag}`") for flag in used]
+        in_text = set(_FLAG.findall(analysis.text)) - {*MOST_USED, "--wide"}
+        used = [flag for flag in (*MOST_USED, *sorted(in_text)) if flag in shared.flags]
+        own = {item.flag: item.default for item in analysis.options if item.default}
+        texts = _WITH_DEFAULT | {flag: f"`{flag}` (default {own[flag]})" for flag in own}
+        examples = [texts.get(flag, f"`{flag}`") for flag in used]
         if not analysis.files:
-            examples.append("`--wide` (all columns)")
+            examples.append("`--wide`")
             examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
-        yield from (shared_options_like(examples), "")
+        text = shared_options_like(examples)
+        yield from (text if lines else f"No own options; {text[0].lower()}{text[1:]}", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these [shared options]{_SHARED_OPTIONS}: {names}.", "")
@@ -339,13 +365,13 @@ def _row_text(table: type[Row]) -> str:
 def column_line(column: Column) -> str:
     """Return the line of a column in a list of columns.
 
-    The unit is left out for text, counts and numbers of things, if the name has it, and of a
+    The unit is left out for text, JSON, counts and numbers of things, if the name has it, and of a
     boolean that begins with "Whether".
     """
     word = _WORDS_OF_UNITS.get(column.unit)
     is_named = word is not None and re.search(rf"(^|_){word}($|_of_)", column.name) is not None
     is_flag = column.unit is Unit.FLAG and column.doc.startswith("Whether ")
-    is_plain = is_flag or column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID)
+    is_plain = is_flag or column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID, Unit.VALUE)
     unit = "" if is_named or is_plain else UNITS[column.unit]
     notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
     return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
@@ -357,7 +383,8 @@ def _column_name(column: Column) -> str:
 
 def _data_table(data: DataTable) -> Iterator[str]:
     """Yield the call that returns a DataFrame, and what it has."""
-    own = [name for name in TableOptions.parameters() if name in data.options]
+    # The linked page describes ``mode``, which most of these calls have.
+    own = [name for name in TableOptions.parameters() if name in data.options and name != "mode"]
     more = "".join(f", {name}=..." for name in own)
     call = f"inspector.spark.{data.name}(spark, path, options{more})"
     _, *paragraphs = _paragraphs(data.doc)  # its first sentence repeats that of the page

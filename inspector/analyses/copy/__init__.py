@@ -190,7 +190,7 @@ class EvictionRow(t.StoreRow, table="evictions"):
 
 
 class EvictedKeyRow(t.StoreRow, table="keys"):
-    """An evicted key, up to five for each store and class; in plans too."""
+    """With an eviction, also a planned one: up to five keys for each store and class."""
 
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
     partition_id: Annotated[t.PartitionId, t.Rank(21)]
@@ -207,8 +207,8 @@ _HELP = {
     "by": "Remove rows, or set their timers to the past. Spark then calls the function "
     "for them.  [default: timeout for group state with timers, else removal]",
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
-    "stopped": "Assume that the query is stopped: also if files are newer than its last commit, or "
-    "a batch is planned that was not committed.",
+    "stopped": "Assume that the query is stopped. Needed if files are newer than its last "
+    "commit, or a batch is planned and not committed: the copy runs it first.",
     "sink_has_no_batch_ids": "Copy an earlier batch though later ones were planned. A sink skips "
     "batches whose ids it stores: it must store none, or none after --batch.",
     "partitions": "Spread all state over N partitions.  [default: as in PATH]",
@@ -252,14 +252,15 @@ def copy(  # noqa: PLR0913 - the options of one command
     """Copy a checkpoint: whole, compacted, of an earlier batch, repartitioned or without leftovers.
 
     PATH is only read; stop the query first. DEST must be missing or empty. The copy holds what a
-    restart needs of the newest committed batch, or of ``--batch``, and is read back and compared
-    before it gets its name. Then set the query's checkpointLocation to DEST; the report names all
-    next steps. An earlier ``--batch`` needs ``--sink-has-no-batch-ids``; the query runs the next
-    batch again. Batch ids continue without a gap, also after an eviction.
+    restart needs of the newest committed batch, or of ``--batch``. Its bytes and its restart are
+    checked before it gets its name. Then set the query's checkpointLocation to DEST; the report
+    names all next steps. After a batch that failed before its commit, give ``--stopped``. To go
+    back before a committed batch, give ``--batch N --sink-has-no-batch-ids``: batch N + 1 runs
+    again.
 
     An eviction of any rows of windows, sessions, joins or limits is refused: results would be
-    wrong. Of transformWithState all state of a key that ``--key`` names is left out. ``inspector
-    explain leftover-classes`` has the classes of ``--evict``.
+    wrong. Of transformWithState all variables of a key are left out. ``inspector explain
+    leftover-classes`` has the classes of ``--evict``.
 
     Exit codes: 0 written and checked, or a plan; 1 nothing to evict and nothing written, or a plan
     of a refused eviction; 2 refused, such as if the query may run; 4 the checkpoint, or the copy,

@@ -120,7 +120,7 @@ class KeyStoryRow(
     key: Annotated[t.KeyJson, t.Rank(6)]
     event: Annotated[
         t.Text,
-        "What the record did, as in `history`; `-` if there is none, at last `judged`.",
+        "What the record did, as in `history`; `-` if there is none; of the last row `judged`.",
         t.Rank(2),
     ]
     clock_ms: Annotated[t.ClockMs | None, t.Rank(4)]

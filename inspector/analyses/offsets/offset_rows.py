@@ -15,7 +15,9 @@ from inspector.render import tabular as t
 _MOST_VERSIONS = 1_000
 
 # type of the columns that name a source
-Source = Annotated[t.Text, "The source's number, from 0, or the name that its query gives (4.2)."]
+Source = Annotated[
+    t.Text, "The source's number, from 0, or the name that its query gives (Spark 4.2)."
+]
 # type of the columns with the kind of a source
 SourceKind = Annotated[
     t.Text,

@@ -137,8 +137,7 @@ _HELP = {  # help texts of the shared options, by fields of :class:`Options`
     "workers": "Number of partitions to read at the same time in this process.  [default: the "
     "number of cores]",
     "memory_limit": "Memory limit of this process, or of each Python worker on Spark, such as "
-    "2GiB. A partition with too many keys is read in several passes, a part of its keys at a "
-    "time.",
+    "2GiB. A partition with too many keys is read in several passes.",
     "timeout_kind": "Type of the group-state timeouts, event time or processing time, if the "
     "files do not show it.",
     "event_time_fields": "Field that carries the watermark, if the schema does not mark it, such "

@@ -42,9 +42,10 @@ def sql(
 
     It is the SQL of DuckDB, and needs the extra sql (pip install '.[sql]'). Without a query it
     reads statements that end with a semicolon from stdin (``< queries.sql``). Formats (-o) are
-    table, json, ndjson, csv, markdown and html. A query reads only the stores and partitions that
-    it names, and cannot change the checkpoint, or read or write other files. If DuckDB refuses it,
-    the exit code is 2. ``show tables`` lists the views, ``describe op0_default`` the columns:
+    table, json, ndjson, csv, markdown and html; -O writes a file. A query reads only the stores and
+    partitions that it names, and cannot change the checkpoint, or read or write other files. If
+    DuckDB refuses it, the exit code is 2. ``show tables`` lists the views, ``describe op0_default``
+    the columns:
 
     - op0_default: live rows of operator 0's store default. Columns: the fields of key (above:
     ``value``) and value, partition_id, batch_id, key_bytes, value_bytes,
