@@ -76,9 +76,9 @@ class NotACheckpointError(CheckpointError, slug="not-a-checkpoint"):
 
 
 class MissingVersionError(CheckpointError, slug="missing-version"):
-    """The requested state version lacks its snapshot or deltas.
+    """The requested state version lacks its snapshot or deltas: cleaned up by Spark, or lost.
 
-    `inspector files` shows which versions can be restored.
+    `inspector files` shows which versions can be restored; version N is of batch N - 1.
     """
 
 
@@ -111,11 +111,11 @@ class RecordError(DecodeError, slug="bad-record"):
 
 
 class TailError(RecordError, slug="bad-tail"):
-    """Error in the bytes after the end mark of a file's records, which Spark does not read."""
+    """Error in the bytes after the end mark of a file's records. Spark does not read them."""
 
 
 class RowError(DecodeError, slug="bad-row"):
-    """A row does not fit its schema."""
+    """A row does not fit its schema: the row is damaged, or the schema is of another query."""
 
 
 class LimitError(DecodeError, slug="over-limit"):
@@ -135,7 +135,7 @@ class NoSchemaError(DecodeError, slug="no-schema"):
 class ChecksumError(DecodeError, slug="bad-checksum"):
     """The bytes of a log, metadata or schema file do not match its `.crc`, so it is not used.
 
-    State files are another problem: `file-checksum`.
+    One that was edited on purpose is read once its `.crc` is removed. State files: `file-checksum`.
     """
 
 
@@ -159,7 +159,7 @@ REFUSES = ". RocksDB refuses the snapshot: "
 
 
 class SourceNotWholeError(InspectorError, slug="not-whole"):
-    """The checkpoint lacks what a copy needs, or the copy differs: the message says where."""
+    """The checkpoint lacks what a copy needs, or differs from its copy: the message says where."""
 
 
 class EngineError(InspectorError, slug="engine"):
@@ -170,7 +170,7 @@ class EngineError(InspectorError, slug="engine"):
 
 
 class UnknownFactError(EngineError, slug="unknown-fact"):
-    """A worker reported a kind of fact that is not known here: it runs another version.
+    """A worker returned a kind of result that is not known here: it runs another version.
 
     Install the same version of the inspector on the driver and on all workers.
     """
@@ -179,5 +179,5 @@ class UnknownFactError(EngineError, slug="unknown-fact"):
 class NotEnoughMemoryError(InspectorError, MemoryError, slug="out-of-memory"):
     """The keys of the partitions that are read at the same time do not fit into memory.
 
-    Read fewer at a time with `--workers 1`, or give a `--memory-limit`.
+    Read fewer at a time with `--workers 1`, or in several passes with `--memory-limit`.
     """

@@ -57,7 +57,6 @@ NO_CLAIM = "-"
 
 CLAIMS: dict[str, dict[str, str]] = {
     "SS101": {
-        "Spark fails when a task loads such a version": LOST,
         "No version from that delta on can be loaded": LOST,
     },
     "SS102": {
@@ -191,7 +190,6 @@ CLAIMS: dict[str, dict[str, str]] = {
         "whether the query ever ran with classes other than Spark's": NO_CLAIM,
     },
     "SS214": {
-        "Each of them takes two rows until it fires": RECORDED,
         "Spark will fire": RECORDED,
     },
     "SS215": {
@@ -226,12 +224,11 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS312": {
         "kept than Spark's default of 100": MAINTAINS,
         "which is read at each start": MAINTAINS,
-        "a restart reads the newest version alone": LOST,
         "maintenance errors in the executors' logs": FAILS,
     },
     "SS310": {
         "Every batch flushes RocksDB": UPLOADS,
-        "With changelogs a batch uploads what it changed": UPLOADS,
+        "With changelogs a batch uploads only its changes": UPLOADS,
         "and restart the query": UPLOADS,
         "it goes on from the zips that are there": UPLOADS,
     },

@@ -47,7 +47,7 @@ class OversizedValue(Rule[StoreView]):
     outlier_ratio = Threshold(20.0, "times", "Bytes of such an outlier over the median value.")
     value_rows = Threshold(10, "rows", "Rows from which `few_share` is not needed.")
     few_share = Threshold(
-        0.75, "share", "Share that one value needs in smaller stores (3 rows or more)."
+        0.75, "share", "Share of the bytes of one value in a store with 3 to `value_rows` rows."
     )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:

@@ -3,7 +3,7 @@
 What it means:
     One key has most rows of a join's side, most sessions, or most entries of a list or map: in one
     partition, and each row of the other side of a join with that key is joined with all of them. Or
-    the join has few keys for its rows, such as countries.
+    the join has few keys for its rows.
 
 How it is proven:
     The rows or entries of each key are counted.

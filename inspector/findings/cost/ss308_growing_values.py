@@ -1,11 +1,10 @@
 """SS308: values that grow.
 
 What it means:
-    The values of a store become larger with the updates, and that is most of its growth: a list, a
-    set or a text takes in something of every event.
+    The values of a store become larger with the updates, and that is most of its growth.
 
 How it is proven:
-    The mean size is measured in each version. That it continues to grow is inferred.
+    The mean size is measured in each version.
 
 Source:
     HDFSBackedStateStoreProvider.put (2.3 to 4.3).

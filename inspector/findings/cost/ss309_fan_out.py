@@ -5,8 +5,7 @@ What it means:
     explode, flatMap or a join makes many rows of a record before the operator.
 
 How it is proven:
-    The length of a window is read from its key, and the slide from the ends of live windows. That
-    every event is in all windows is inferred.
+    The length of a window is read from its key, and the slide from the ends of live windows.
 
 Source:
     TimeWindowResolution (2.3 to 4.3): an event is expanded to windowDuration / slideDuration rows.
@@ -41,7 +40,7 @@ class FanOut(Rule[StoreView]):
 
     windows_per_event = Threshold(24, "windows", "Windows that an event is written to.")
     rows_per_record = Threshold(
-        10.0, "rows", "Rows that are written for a record of the sources and a window."
+        10.0, "rows", "Rows that a record of the sources makes in each window."
     )
 
     def find(self, store: StoreView) -> Iterator[Evidence]:

@@ -2,7 +2,7 @@
 
 What it means:
     Every batch flushes RocksDB and uploads a zip and the new table files, in every partition. With
-    changelogs a batch uploads what it changed, and maintenance uploads a snapshot now and then.
+    changelogs a batch uploads only its changes.
 
 How it is proven:
     The newest versions have a zip and no changelog in every partition.

@@ -2,7 +2,7 @@
 
 What it means:
     The files of far more versions are kept than Spark's default of 100. They cost space and longer
-    listings; a restart reads the newest version alone.
+    listings.
 
 How it is proven:
     The versions of each store are counted, and the bytes of those more than 100 versions old.

@@ -5,8 +5,7 @@ What it means:
     along, a long text in a key, or a sketch.
 
 How it is proven:
-    The columns of the first rows that each file puts are measured, where these rows are large. That
-    the other rows are like them is inferred.
+    The columns of the first rows that each file puts are measured, where these rows are large.
 
 Source:
     StateStore.put (2.3 to 4.3).

@@ -2,8 +2,7 @@
 
 What it means:
     A delta between the snapshot, or the empty version 0, and a later version is missing. No version
-    from that delta on can be loaded until the next snapshot. Spark fails when a task loads such a
-    version.
+    from that delta on can be loaded until the next snapshot.
 
 How it is proven:
     Every version from the oldest restorable one to the judged one needs a delta. It is a warning if

@@ -6,8 +6,7 @@ What it means:
     damaged.
 
 How it is proven:
-    Length, null bits and variable parts of each row are checked as Spark does, and longer rows of
-    fixed width, which Spark accepts.
+    Length, null bits and variable parts of each row are checked as Spark does.
 
 Source:
     UnsafeRowUtils.validateStructuralIntegrity (3.1 to 4.3).

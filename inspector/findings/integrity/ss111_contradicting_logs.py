@@ -3,8 +3,8 @@
 What it means:
     An entry of `offsets` or `commits` is missing between others, or two disagree on a watermark. If
     clock and watermark go back together several times, most likely two runs write by turns. It is a
-    warning where a restart does without the entry. Equal gaps of asynchronous progress tracking are
-    not reported.
+    warning where a restart does without the entry. The regular gaps of asynchronous progress
+    tracking are no contradiction.
 
 How it is proven:
     Each entry is compared with its neighbours.

@@ -5,7 +5,7 @@ What it means:
     are wrong or have expired.
 
 How it is proven:
-    The storage itself refused a request; the table of problems has its answer.
+    `problems` has the answer of the storage.
 
 Source:
     Any storage (2.3 to 4.3): HTTP 401 and 403, POSIX permissions.

@@ -4,7 +4,7 @@ What it means:
     The storage did not answer in time, broke off, or failed, at every attempt.
 
 How it is proven:
-    The storage itself answered so, or not within the time limit.
+    `problems` has its answer, if any.
 
 Source:
     Any storage (2.3 to 4.3): timeouts, closed connections, HTTP 5xx, disk faults.

@@ -51,10 +51,10 @@ class UnwrittenBatch(Rule[CheckpointView]):
     command = "info"
 
     unwritten_noted = Threshold(
-        3.0, "times", "Time since the entry over the usual gap, for information."
+        3.0, "times", "Time since the entry over the usual gap: information."
     )
-    unwritten_gaps = Threshold(10.0, "times", "The same for a warning.")
-    unwritten_seconds = Threshold(60.0, "seconds", "Time since the entry for a warning.")
+    unwritten_gaps = Threshold(10.0, "times", "The same: a warning, with `unwritten_seconds`.")
+    unwritten_seconds = Threshold(60.0, "seconds", "Least time since the entry: a warning.")
 
     def find(self, view: CheckpointView) -> Iterator[Evidence]:
         """Yield at most one evidence: the newest batch, if planned long ago and without any file.

@@ -5,7 +5,7 @@ What it means:
     nor an option gives a rule.
 
 How it is proven:
-    Rows and removals of every version are counted. That no rule removes the rows is inferred.
+    Rows and removals of every version are counted.
 
 Source:
     StateOperatorProgress.numRowsRemoved is the same number (3.2 to 4.3).

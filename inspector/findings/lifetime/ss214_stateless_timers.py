@@ -2,8 +2,7 @@
 
 What it means:
     Timers are set for keys that have no value in any state variable: the processor cleared the
-    state and left the timer. Each of them takes two rows until it fires. A processor may do that on
-    purpose.
+    state and left the timer. A processor may do that on purpose.
 
 How it is proven:
     The grouping key of each timer is looked up among those of all variables.

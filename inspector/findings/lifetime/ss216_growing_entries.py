@@ -5,7 +5,7 @@ What it means:
     removed.
 
 How it is proven:
-    The entries of each grouping key are counted. That they continue to grow is inferred.
+    The entries of each grouping key are counted.
 
 Source:
     ListStateImpl, MapStateImpl, ListStateImplWithTTL, MapStateImplWithTTL (4.0 to 4.3).

@@ -5,8 +5,7 @@ What it means:
     a new key: an id of the event, or its exact time, is part of it.
 
 How it is proven:
-    During the replay each put is of a key that is there or not. That the key is unique to each
-    event is inferred.
+    The replay counts puts of keys that were not there.
 
 Source:
     StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3).

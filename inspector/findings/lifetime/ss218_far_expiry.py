@@ -7,7 +7,7 @@ What it means:
 
 How it is proven:
     The expiry of every row is compared with the clock of its batch; if either clock is possible,
-    with the later one (premise `one-clock`). What set the time is inferred.
+    with the later one (premise `one-clock`).
 
 Source:
     GroupStateImpl.setTimeoutTimestamp, TimerStateImpl, TTLState (2.3 to 4.3).
@@ -58,7 +58,7 @@ class FarExpiry(Rule[StoreView]):
     far_days = Threshold(180.0, "days", "Days by which rows expire after the clock they go by.")
     far_warned = Threshold(730.0, "days", "Days from which on it is a warning.")
     far_share = FAR_SHARE
-    far_spans = Threshold(5.0, "times", "Times the history that rows wait; twice that of some.")
+    far_spans = Threshold(5.0, "times", "Time until rows expire over the time of the history.")
     far_hours = FAR_HOURS
     alike_share = ALIKE_SHARE
     window_versions = WINDOW_VERSIONS

@@ -6,7 +6,7 @@ What it means:
     timers as events.
 
 How it is proven:
-    The timers and their keys are counted. That they continue to gather is inferred.
+    The timers and their keys are counted.
 
 Source:
     StatefulProcessorHandleImpl.registerTimer, TimerStateImpl (4.0 to 4.3).

@@ -1,9 +1,9 @@
 """SS220: data arrives that is not stored.
 
 What it means:
-    An aggregation, a session window and a join write each record that is in time, and a limit
-    counts it. None was written though every source brought data. With `multipleWatermarkPolicy=max`
-    the fastest source sets the watermark, and rows of slower ones are late.
+    An aggregation, a session window, a join or a limit stored nothing, though every source brought
+    data: such operators store each record that is in time. With `multipleWatermarkPolicy=max` the
+    fastest source sets the watermark, and rows of slower ones are late.
 
 How it is proven:
     The log shows which sources moved, and the versions that none put a row. Why is inferred

@@ -5,7 +5,7 @@ What it means:
 
 How it is proven:
     The flag `matched` of each row in the files is counted, also of rows that are gone (state format
-    2). That no pair belongs together is inferred.
+    2).
 
 Source:
     SymmetricHashJoinStateManager (3.0 to 4.3).

@@ -6,7 +6,7 @@ What it means:
     the event time.
 
 How it is proven:
-    The columns of up to 1,024 newest keys are compared. That the keys mean the same is inferred.
+    The columns of up to 1,024 newest keys are compared.
 
 Source:
     StateStore (2.3 to 4.3): keys are compared byte by byte.

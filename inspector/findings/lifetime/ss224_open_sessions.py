@@ -54,7 +54,7 @@ class OpenSessions(Rule[StoreView]):
     window_versions = WINDOW_VERSIONS
     hot_share = HOT_SHARE
     put_off_times = Threshold(
-        3.0, "times", "Times the wait that the clock moved or a session lasts."
+        3.0, "times", "Advance of the clock over the wait, or a session's length over the usual."
     )
     ended_rows = Threshold(10, "rows", "Sessions removed, for the others to be compared with.")
 

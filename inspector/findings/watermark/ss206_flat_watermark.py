@@ -7,8 +7,7 @@ What it means:
     in steps.
 
 How it is proven:
-    Batches with new data and an unchanged watermark are counted in `offsets`. That a source is the
-    reason is inferred.
+    Batches with new data and an unchanged watermark are counted in `offsets`.
 
 Source:
     WatermarkTracker.updateWatermark (2.4 to 4.3).

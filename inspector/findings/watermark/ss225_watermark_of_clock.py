@@ -2,8 +2,7 @@
 
 What it means:
     The event time of every row is the time of its batch, as of `current_timestamp()`. No row is
-    late then, windows are those of when events were read, and after a stop all rows that waited
-    expire at once.
+    late then, and windows are those of when events were read.
 
 How it is proven:
     In each batch with new data the watermark is its clock less the same span, not in whole seconds.

@@ -7,7 +7,7 @@ What it means:
 
 How it is proven:
     The rows are compared with the watermark that their batch made, and no batch without new data is
-    in `offsets`. That they wait is inferred.
+    in `offsets`.
 
 Source:
     MicroBatchExecution.constructNextBatch, SingleBatchExecutor, MultiBatchExecutor (3.3 to 4.3).
