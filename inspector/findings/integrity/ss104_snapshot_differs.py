@@ -9,7 +9,8 @@ How it is proven:
     the delta of the same version.
 
 Source:
-    HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3), RocksDB.load (3.2 to 4.3).
+    HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3), RocksDB.load (3.2 to 4.3): where both exist
+    Spark takes the snapshot.
 """
 
 from __future__ import annotations
