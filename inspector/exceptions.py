@@ -135,7 +135,7 @@ class NoSchemaError(DecodeError, slug="no-schema"):
 class ChecksumError(DecodeError, slug="bad-checksum"):
     """The bytes of a log, metadata or schema file do not match its `.crc`, so it is not used.
 
-    One that was edited on purpose is read once its `.crc` is removed. State files: `file-checksum`.
+    State files are another problem: `file-checksum`.
     """
 
 
