@@ -208,7 +208,7 @@ _HELP = {
     "for them.  [default: timeout for group state with timers, else removal]",
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
     "stopped": "Assume that the query is stopped. Needed if files are newer than its last "
-    "commit, or a batch is planned and not committed: the copy runs it first.",
+    "commit, or a batch is planned and not committed: a query on the copy runs it first.",
     "sink_has_no_batch_ids": "Copy an earlier batch though later ones were planned. A sink skips "
     "batches whose ids it stores: it must store none, or none after --batch.",
     "partitions": "Spread all state over N partitions.  [default: as in PATH]",
@@ -259,8 +259,8 @@ def copy(  # noqa: PLR0913 - the options of one command
     again.
 
     An eviction of any rows of windows, sessions, joins or limits is refused: results would be
-    wrong. Of transformWithState all variables of a key are left out. ``inspector explain
-    leftover-classes`` has the classes of ``--evict``.
+    wrong. Of transformWithState all variables of a key that ``--key`` names are left out.
+    ``inspector explain leftover-classes`` has the classes of ``--evict``.
 
     Exit codes: 0 written and checked, or a plan; 1 nothing to evict and nothing written, or a plan
     of a refused eviction; 2 refused, such as if the query may run; 4 the checkpoint, or the copy,

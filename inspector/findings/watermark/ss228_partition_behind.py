@@ -6,6 +6,7 @@ What it means:
 
 How it is proven:
     The offsets of each partition in the newest batches are compared with the median of its topic.
+    The end of the partition is not in the checkpoint.
 
 Source:
     KafkaSourceOffset (2.3 to 4.3): offsets by topic and partition.
