@@ -110,7 +110,7 @@ class VariableRow(t.StoreRow, table="variables"):
 
 
 class FormatRow(t.Row, table="formats"):
-    """The format of one kind of file."""
+    """The format of one kind of file; `confs` has the state formats."""
 
     what: Annotated[t.Text, "The log or the kind of file.", t.Rank(1)]
     format: Annotated[t.Text | None, "The format and its version."]
@@ -135,10 +135,10 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration.
 
-    It reads names, logs and schemas, and no rows. The summary has the last committed batch, its
-    watermark, the newest batch in the log (planned, perhaps not committed), and ``restart``:
-    whether and from which batch the query restarts, by the names of its files. ``verify`` also
-    reads these files.
+    It reads names, logs and schemas, and no rows. The summary, printed first, has the last
+    committed batch, its watermark and the newest batch in the log (planned, perhaps not committed).
+    Its ``restart`` says whether the query restarts and from which batch, judged by file names;
+    ``verify`` reads the state files.
     """
     run = Opened.start(path, options, whole_logs=False)
     is_newest = run.version == run.checkpoint.newest_version
