@@ -85,9 +85,7 @@ class VariableRow(t.StoreRow, table="variables"):
     """A state variable of transformWithState, its timers, or an index that Spark keeps for it."""
 
     operator_name: t.OperatorName | None
-    holds: Annotated[
-        t.Text, "What the store holds: a value, list or map, timers, or an index.", t.Rank(11)
-    ]
+    holds: Annotated[t.Text, "A value, list or map, timers, or an index.", t.Rank(11)]
     variable: Annotated[
         t.Text | None, "The state variable that it belongs to; null for timers.", t.Rank(12)
     ]

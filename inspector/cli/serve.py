@@ -55,7 +55,8 @@ def _options() -> list[click.Parameter]:
             ["--allow-host"],
             multiple=True,
             metavar="NAME",
-            help="Further name of this server in its URLs, such as that of a proxy; repeatable.",
+            help="Further name of this server in its URLs, such as that of a proxy; repeatable. "
+            "Requests for other names are refused.",
         ),
         click.Option(
             ["--show-values"],

@@ -163,7 +163,9 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
         "has them.",
         t.Rank(22),
     ]
-    file_bytes: Annotated[t.Bytes | None, "Their bytes on storage.", t.Rank(21)]
+    file_bytes: Annotated[
+        t.Bytes | None, "Their bytes on storage; in a plan both are foreseen.", t.Rank(21)
+    ]
 
 
 class EvictionRow(t.StoreRow, table="evictions"):

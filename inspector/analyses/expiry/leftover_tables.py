@@ -369,7 +369,7 @@ class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"
         t.Rank(1),
     ]
     from_ms: Annotated[t.TimeMs | None, "Processing time of the first batch counted here."]
-    to_ms: Annotated[t.TimeMs | None, "Processing time of the last batch counted here."]
+    to_ms: Annotated[t.TimeMs | None, "Processing time of the last one."]
     rows: Annotated[t.Rows, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes, t.Rank(12)]
     share: Annotated[t.Share | None, "Their part of the store's row bytes.", t.Rank(11)]

@@ -48,8 +48,8 @@ def sql(
     is 2. ``show tables`` lists the views, ``describe op0_default`` the columns:
 
     - op0_default: live rows of operator 0's store default. Columns: the fields of key (above one
-    named ``value``) and value, partition_id, batch_id, key_bytes, value_bytes, row_bytes,
-    expires_at, last_put_batch.
+    named ``value``) and value (a name that is taken gets the prefix key_ or value_), partition_id,
+    batch_id, key_bytes, value_bytes, row_bytes, expires_at, last_put_batch.
 
     - op0_NAME: those of another store, such as a state variable; op1_left, op1_right: those of a
     join's sides.
