@@ -115,7 +115,7 @@ _HELP = {  # help texts of options, by the name of the argument of :func:`audit`
     "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB (all: `inspector "
     "explain metrics`); repeatable.",
     "baseline": "JSON report of an earlier audit to compare with: report what is new, worse, "
-    "better or gone, and exit with 1 only for what is new or worse.",
+    "better or gone. Of findings as severe as --fail-on only new or worse ones exit with 1.",
     "estimate": "Estimate requests, bytes and, with --price, cost of an audit from listings. "
     "Nothing is audited.",
     "price": "Price for --estimate in US dollars: per 1,000 requests (list=, get=), per GiB read "
@@ -167,15 +167,15 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
     Rules find damaged or missing files, obstacles to a restart, leftovers, growth, skew and wasted
     writes (`inspector explain findings`). The verdict is ``unreadable`` if something cannot be
-    read, else the most severe finding's ``error``, ``warning`` or ``info``; ``ok`` means no
-    finding. Undecided keys are a finding (SS210). Every version that its files can restore is read;
-    PATH is not changed. The exit code is 1 from a warning on (or as --fail-on says), and 4 if
-    something cannot be read. Keys are shown as hashes (--redact). To compare with an earlier batch,
-    use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
+    read, else the severity of the most severe finding (``error``, ``warning``, ``info``); ``ok``
+    means no finding. Undecided keys are a finding (SS210). Every version that its files can restore
+    is read; PATH is not changed. The exit code is 1 from a warning on (``--fail-on error``: from an
+    error on), and 4 if something cannot be read. Keys are shown as hashes (--redact). To compare
+    with an earlier batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
 
-    Several PATHs, a pattern or --recursive FOLDER give the causes, the most urgent first; --wide
-    gives a row for each checkpoint, --details all reports. A checkpoint that cannot be read does
-    not stop the others. The greatest exit code counts.
+    Several PATHs, a pattern or --recursive FOLDER give the causes, the most urgent first. --wide
+    gives a row for each checkpoint; --details gives all reports. A checkpoint that cannot be read
+    does not stop the others. The greatest exit code counts.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the

@@ -47,13 +47,14 @@ def changes(
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key.
 
-    The report has them by store and partition, oldest version first, up to the last committed batch
-    or ``batch``. Deltas that Spark has deleted are missing; ``complete`` stays true. After a
-    damaged delta, or one missing between others, the records of its partition up to the next
-    snapshot are left out: ``complete`` is false, and ``problems`` names the file. In a call the
-    options below are keywords; shared options are fields of ``Options``: ``operator_id``,
-    ``store_name``, ``partition_id``. ``inspector export changes PATH -O changes.parquet`` writes a
-    file. The DataFrame, and ``inspector sql``, also have ``old_value``.
+    The report lists them by store and partition, oldest version first, up to the last committed
+    batch or ``batch``. Deltas that Spark has deleted are missing; the report's ``complete`` stays
+    true. After a damaged delta, or one missing between others, the records of its partition up to
+    the next snapshot are left out: ``complete`` is false, and its ``problems`` name the file. In a
+    call the options below are the keywords ``from_batch`` and ``raw``; shared options are fields of
+    ``Options``: ``operator_id``, ``store_name``, ``partition_id``. ``inspector export changes PATH
+    -O changes.parquet`` writes a file. The DataFrame, and ``inspector sql``, also have
+    ``old_value``.
     """
     run = Run.start(path, options)
     notes: list[str] = []

@@ -41,7 +41,7 @@ class DifferenceRow(t.PartitionRow, table="diff"):
     value: Annotated[t.Json, "The decoded value of the new version; null if removed.", t.Rank(4)]
     key_bytes: t.KeyBytes
     old_value_bytes: t.OldValueBytes | None
-    value_bytes: Annotated[t.Bytes | None, "Bytes of the value in the new version."]
+    value_bytes: Annotated[t.Bytes | None, "Bytes of the new value; null if removed."]
     key_hex: Annotated[t.KeyHex | None, t.RAW] = None
     old_value_hex: Annotated[
         t.Text | None, "The UnsafeRow bytes of the old value in hex.", t.RAW
@@ -50,7 +50,10 @@ class DifferenceRow(t.PartitionRow, table="diff"):
 
 
 class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared"):
-    """One kind of change of one store: how many rows, also those that --limit hides."""
+    """One kind of change of one store: how many rows, also those that --limit hides.
+
+    It follows `diff`, which `--limit 1` shortens.
+    """
 
     operator_name: t.OperatorName | None
     change: Annotated[t.Change, t.Rank(1)]
@@ -62,8 +65,6 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
 
 # sums of the columns :data:`_COUNTED`, by operator id, store name and kind of change
 _Counts = dict[tuple[int, str, str], Counter[str]]
-# help text of --from-version and --to-version
-_END = "The same as a state version (batch + 1)."
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
@@ -93,8 +94,12 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     to_batch: Annotated[
         int | None, Option("The new version is the state as of this batch.", minimum=0)
     ] = None,
-    from_version: Annotated[int | None, Option(_END, minimum=0)] = None,
-    to_version: Annotated[int | None, Option(_END, minimum=0)] = None,
+    from_version: Annotated[
+        int | None, Option("The old state version (batch + 1).", minimum=0)
+    ] = None,
+    to_version: Annotated[
+        int | None, Option("The new state version (batch + 1).", minimum=0)
+    ] = None,
     raw: Annotated[
         bool,
         Option("Add the columns key_hex, old_value_hex and value_hex with the UnsafeRow bytes."),

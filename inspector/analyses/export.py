@@ -46,12 +46,13 @@ def export(
 
     ``inspector export rows PATH -O rows.parquet`` writes one store to a file; several stores, or a
     name that ends with a slash, make a folder of that name with a file for each:
-    ``operator-0.default.parquet``. Files are complete or not written; an existing one is an error
-    without --force. ``export changes`` writes each put and removal. The columns are those of
-    ``rows`` and ``changes``, never hashed. In Parquet and Arrow key and value are structs, in
-    NDJSON objects, in CSV JSON texts. Without a schema they are bytes (Parquet, Arrow) or null.
-    What cannot be read is left out and reported, with exit code 4. With --engine spark the
-    executors write one folder for each store.
+    ``operator-0.default.parquet``. -O is required. Files are complete or not written. An existing
+    file is an error without --force, which replaces it; other files of a folder stay. ``export
+    changes`` writes each put and removal up to --batch. The columns are those of ``rows`` and
+    ``changes``, never hashed. In Parquet and Arrow key and value are structs, in NDJSON objects, in
+    CSV JSON texts. Without a schema they are bytes (Parquet, Arrow) or null. What cannot be read is
+    left out and reported, with exit code 4. With --engine spark the executors write one folder for
+    each store.
 
     Args:
         what: ``rows`` or ``changes``.

@@ -27,7 +27,10 @@ from inspector.sums import group_by
 
 
 class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
-    """A snapshot of RocksDB, which can share table files with others."""
+    """A snapshot of RocksDB, which can share table files with others.
+
+    Snapshots of HDFS-backed state: `inspector sql`, view `files`, kind `snapshot`.
+    """
 
     operator_id: Annotated[t.OperatorId, t.Rank(11)]
     store_name: Annotated[t.StoreName, t.Rank(10)]
@@ -225,10 +228,10 @@ FILES = driver_table(
 def files(path: str | Opened, options: Options | None = None) -> Report:
     """Inventory of files: chains of deltas and snapshots, deltas to replay, and all other files.
 
-    It reads names and sizes, and of RocksDB's snapshots which tables they share; ``verify`` reads
-    all. A missing delta is in ``problems``: the versions from it up to the next snapshot cannot be
-    restored. ``inspector sql PATH 'select * from files'`` lists each file. Many deltas to replay
-    slow a restart; ``copy --compact`` (HDFS-backed) makes them one snapshot.
+    It reads names and sizes, and which table files (SST) the snapshots of RocksDB share; ``verify``
+    reads all. A missing delta is in ``problems``: the versions from it up to the next snapshot
+    cannot be restored. ``inspector sql PATH 'select * from files'`` lists each file. Many deltas to
+    replay slow a restart; ``copy --compact`` (HDFS-backed) makes them one snapshot.
     """
     run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:

@@ -85,9 +85,7 @@ class VariableRow(t.StoreRow, table="variables"):
     """A state variable of transformWithState, its timers, or an index that Spark keeps for it."""
 
     operator_name: t.OperatorName | None
-    holds: Annotated[
-        t.Text, "What the store holds: a value, list or map, timers, or an index.", t.Rank(11)
-    ]
+    holds: Annotated[t.Text, "A value, list or map, timers, or an index.", t.Rank(11)]
     variable: Annotated[
         t.Text | None, "The state variable that it belongs to; null for timers.", t.Rank(12)
     ]
@@ -110,7 +108,7 @@ class VariableRow(t.StoreRow, table="variables"):
 
 
 class FormatRow(t.Row, table="formats"):
-    """The format of one kind of file."""
+    """The format of one kind of file; `confs` has the state formats."""
 
     what: Annotated[t.Text, "The log or the kind of file.", t.Rank(1)]
     format: Annotated[t.Text | None, "The format and its version."]
@@ -135,10 +133,10 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration.
 
-    It reads names, logs and schemas, and no rows. The summary has the last committed batch, its
-    watermark, the newest batch in the log (planned, perhaps not committed), and ``restart``:
-    whether and from which batch the query restarts, by the names of its files. ``verify`` also
-    reads these files.
+    It reads names, logs and schemas, and no rows. The summary, printed first, has the last
+    committed batch, its watermark and the newest batch in the log (planned, perhaps not committed).
+    Its ``restart`` says whether the query restarts and from which batch, judged by file names;
+    ``verify`` reads the state files.
     """
     run = Opened.start(path, options, whole_logs=False)
     is_newest = run.version == run.checkpoint.newest_version

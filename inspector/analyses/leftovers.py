@@ -220,12 +220,12 @@ def leftovers(
 
     Expired means that a batch that ran compared the key's expiry time with its own watermark or
     processing time, and found it passed. A key that only the next batch will find expired is no
-    leftover. The oldest come first. Spark still loads a leftover, and new data may meet it. Its
-    class says how it stayed, such as ``kept_without_timeout``: the timeout fired and the function
-    kept the key (``inspector explain leftover-classes``). Undecided keys may be leftovers, but
-    files do not show it (``reason``). If the checkpoint lacks the rule or its clock, give
-    --operator-rule, --event-time-field, --timeout-kind or --join-retention. Keys are not hashed,
-    unless --redact says so. Without --fail-on they do not change the exit code.
+    leftover. Spark still loads a leftover, and new data may meet it. Its class says how it stayed,
+    such as ``kept_without_timeout``: the timeout fired and the function kept the key (``inspector
+    explain leftover-classes``). Undecided keys may be leftovers, but files do not show it
+    (``reason``). If the checkpoint lacks the rule or its clock, give --operator-rule,
+    --event-time-field, --timeout-kind or --join-retention. Leftovers change the exit code only with
+    --fail-on. Keys are not hashed, unless --redact says so.
 
     Raises:
         CheckpointError: no store has such keys as ``explain`` names.

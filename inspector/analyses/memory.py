@@ -48,13 +48,13 @@ class OffHeapRow(t.Row, table="off_heap"):
 
     kept: Annotated[
         t.Text,
-        "`block cache`, `write buffers`, `indexes and filters` or `all of RocksDB`.",
+        "The memory: `block cache`, `write buffers`, `indexes and filters` or `all of RocksDB`.",
         t.Rank(1),
     ]
     most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."]
     stores: Annotated[t.Count | None, "Open stores that each have this limit; null: all share it."]
     limit: Annotated[
-        t.Text, "`kept` (not exceeded), `soft` (RocksDB exceeds it rather than fail) or `none`."
+        t.Text, "`kept` (never exceeded), `soft` (RocksDB exceeds it rather than fail) or `none`."
     ]
     meaning: t.Meaning
 
@@ -181,7 +181,7 @@ class ExecutorRow(t.Row, table="executors"):
     spread: Annotated[
         t.Text, "How the partitions are placed on executors: `evenly` or `at worst`.", t.Rank(1)
     ]
-    bytes: Annotated[t.EstimatedBytes, "Bytes of state on the heap of one executor.", t.Rank(2)]
+    bytes: Annotated[t.EstimatedBytes, "Its bytes.", t.Rank(2)]
     share_of_heap: Annotated[
         t.Share | None, "Their part of the heap that `--heap` names; null without it.", t.ESTIMATE
     ]
@@ -204,7 +204,7 @@ class ShapeRow(t.Row, table="shapes"):
     executor_heap_bytes: Annotated[
         t.Bytes, "Heap of an executor: spark.executor.memory.", t.Title("executor heap"), t.Rank(1)
     ]
-    cores: Annotated[t.Count, "Number of tasks that an executor runs at a time.", t.Rank(3)]
+    cores: Annotated[t.Count, "Tasks that an executor runs at a time.", t.Rank(3)]
     room_bytes: Annotated[t.EstimatedBytes, "What of that heap is left to the state."]
     executors: Annotated[
         t.Count | None,
@@ -425,11 +425,12 @@ class RungRow(t.Row, table="ladder"):
 
     rung: Annotated[
         t.Text,
-        "What is counted, from files over rows to the heap of one version, of those retained, and "
-        "at the peak of a batch.",
+        "What is counted: `delta files`, `snapshot files`, `raw bytes` (decompressed), "
+        "`keys`, `values`, `rows` (keys and values), `heap of 1 version`, `heap of 2 versions` "
+        "(those retained), that `without sharing`, `peak heap in a batch`.",
         t.Rank(1),
     ]
-    bytes: Annotated[t.Bytes, "How many bytes that is."]
+    bytes: Annotated[t.Bytes, "Its bytes."]
     counted: Annotated[t.Text, "`exact` or `estimate`."]
     meaning: t.Meaning
 
@@ -539,7 +540,7 @@ class WhatIfRow(t.Row, table="what_ifs"):
 
     change: Annotated[t.Text, "What would be different.", t.Rank(1)]
     heap_bytes: Annotated[t.EstimatedBytes, "Bytes on the heap of executors then."]
-    saved_bytes: Annotated[t.EstimatedBytes, "How many bytes less than now that is."]
+    saved_bytes: Annotated[t.EstimatedBytes, "How many less than now."]
     how: Annotated[t.Text, "What to do for it."]
 
 
@@ -608,11 +609,10 @@ def memory(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """State size from files to heap, how many executors hold it, and what would reduce it.
 
-    ``shapes`` says how many executors hold the state: of common sizes, or of --heap and --cores.
-    --executors says which heap each needs (spark.executor.memory), and with --heap whether the
-    state fits. Heap bytes are estimates, within 0.16 % of 33 live heaps (``inspector explain
-    heap``). RocksDB's rows are not on the heap: the report has sizes from files to rows, and
-    ``off_heap``.
+    ``shapes`` says how many executors hold the state: of common sizes, or with --heap of that heap
+    and --cores. --executors says which heap each needs, and with --heap whether the state fits.
+    Heap bytes are estimates, at most 0.16 % off 33 live heaps (``inspector explain heap``).
+    RocksDB's rows are not on the heap: the report has sizes from files to rows, and ``off_heap``.
     """
     run = Run.start(path, options)
     confs = RocksDbMemory.of(rocksdb_confs)

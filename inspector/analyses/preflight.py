@@ -58,7 +58,11 @@ class PreflightRow(t.Row, table="lines"):
         "wrong), `refused` (it does not start).",
         t.Rank(1),
     ]
-    old: Annotated[t.Text | None, "What the checkpoint in production has.", t.Rank(3)]
+    old: Annotated[
+        t.Text | None,
+        "What the checkpoint in production has, such as id and name of an operator.",
+        t.Rank(3),
+    ]
     new: Annotated[t.Text | None, "What the changed query has.", t.Rank(4)]
     spark: Annotated[
         t.Text, "What Spark does; of a refusal its error and the releases that refuse.", t.WIDE
@@ -115,11 +119,11 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     taken as unchanged, and the lines say what another release (``--to-spark``), mode (``--mode``)
     or conf (``--conf``) does to this checkpoint. No rows of PATH are read, and Spark does not run.
 
-    Each line is one thing that a restart depends on, and the worst is the verdict, printed first.
-    The exit code is 1 for refused and silent (wrong results), which are errors, 4 if files cannot
-    be read, else 0. Unknown and option are warnings (``--fail-on warning``), ignored and ok
-    information. No file records the logic of the query (filters, aggregates, code): with NEW but
-    without ``--before`` the verdict on a stateful query is ``unknown`` at best, as information.
+    The worst line is the verdict, printed first. The exit code is 1 for refused and silent (wrong
+    results), which are errors, 4 if files cannot be read, else 0. Unknown and option are warnings
+    (``--fail-on warning``), ignored and ok information. No file records the logic of the query
+    (filters, aggregates, code). With NEW but without ``--before`` a line says so: the verdict on a
+    stateful query is ``unknown`` at best, but that line is information, no warning.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.

@@ -40,7 +40,9 @@ class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
         t.Rank(3),
     ]
     last_put_batch: Annotated[
-        t.Id | None, "The batch of the last put; null: before the snapshot that was read.", t.WIDE
+        t.Id | None,
+        "The batch of the last put; null if the snapshot that was read is newer.",
+        t.WIDE,
     ]
     key_hex: Annotated[t.KeyHex | None, t.RAW] = None
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
@@ -72,9 +74,9 @@ def rows(
     shows version N + 1, which batch N made. Keys are in no order. ``--key user=a`` chooses a key by
     its column `user`, ``--where 'value.count>10'`` rows by a field of the value, ``--store left``
     one side of a join. ``export rows`` writes Parquet. Keys and values are not hashed, unless
-    --redact says so, and null if their store has no schema (Spark 3.0 and older): give --key-schema
-    and --value-schema. Rows of partitions with missing or damaged files are left out and reported
-    (exit code 4).
+    --redact says so. They are null if their store has no schema (Spark 3.0 and older): give
+    --key-schema and --value-schema. Rows of partitions with missing or damaged files are left out
+    and reported (exit code 4).
 
     Returns:
         A report whose rows are read while it is written; its problems are complete when they have

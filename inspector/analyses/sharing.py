@@ -50,8 +50,8 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     operator_name: Annotated[t.OperatorName | None, t.WIDE]
     partition_id: t.PartitionId | None
     version: Annotated[t.Version, t.Rank(11)]
-    key_bytes: Annotated[t.Bytes, "Key bytes of all rows together.", t.WIDE]
-    value_bytes: Annotated[t.Bytes, "Value bytes of all rows together.", t.WIDE]
+    key_bytes: Annotated[t.Bytes, "Key bytes of all rows.", t.WIDE]
+    value_bytes: Annotated[t.Bytes, "Value bytes of all rows.", t.WIDE]
     row_bytes: Annotated[t.RowBytes, t.Rank(21)]
     key_bytes_max: Annotated[t.KeyBytesMax | None, t.WIDE]
     value_bytes_max: Annotated[t.ValueBytesMax | None, t.WIDE]
@@ -67,7 +67,7 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     ]
     same_value_rows: Annotated[
         t.Count | None,
-        "Rows that were put again with the value they had.",
+        "Rows that were put again, once or more, with the value they had.",
         t.Title("rows with the same value"),
         t.Rank(20),
     ]
@@ -98,7 +98,7 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     updates: Annotated[t.Updates | None, t.WIDE]
     same_value_puts: Annotated[t.SameValuePuts | None, t.Title("puts of the same value")]
     same_value_put_bytes: Annotated[
-        t.Bytes | None, "Key and value bytes of those puts.", t.Title("bytes of these puts")
+        t.Bytes | None, "Key and value bytes of `same_value_puts`.", t.Title("bytes of these puts")
     ]
     removals: t.Removals | None
     absent_removals: Annotated[
@@ -120,7 +120,10 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
 class RewriteRow(
     t.StoreRow, table="rewrites", empty="none: the newest version put no key that is still there"
 ):
-    """Keys of one store that were put, with any value, in each of the N newest versions."""
+    """Keys of one store that were put, with any value, in each of the N newest versions.
+
+    `same_value_puts` of `versions` counts puts without a change; `top --by puts` names the keys.
+    """
 
     operator_name: t.OperatorName | None
     newest_versions: Annotated[t.Count, "N: 1, 2, 3, 5, 10, 20, 50 or 100.", t.Rank(11)]
@@ -213,9 +216,10 @@ def sharing(
 ) -> Report:
     """Each version: new, changed, same-value and removed rows, and the rows that versions share.
 
-    All versions that the files can restore are shown, up to --batch. Counts are exact; ``history``
-    says if they are of some partitions only. An executor keeps two versions (HDFS-backed state),
-    and shared objects once: key and value of an untouched row, the key of a row put again.
+    All versions that the files can restore are shown, up to --batch; no option sets the first.
+    Counts are exact; ``history`` says if they are of some partitions only. An executor keeps two
+    versions (HDFS-backed state), and shared objects once: key and value of an untouched row, the
+    key of a row put again.
     """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))

@@ -49,8 +49,8 @@ class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this versio
     version: Annotated[t.Version, t.WIDE]
     batch_id: Annotated[t.BatchId, t.WIDE]
     rows: Annotated[t.Rows, t.Rank(16)]
-    key_bytes: Annotated[t.Bytes, "Key bytes of all rows together.", t.Rank(24)]
-    value_bytes: Annotated[t.Bytes, "Value bytes of all rows together.", t.Rank(23)]
+    key_bytes: Annotated[t.Bytes, "Key bytes of all rows.", t.Rank(24)]
+    value_bytes: Annotated[t.Bytes, "Value bytes of all rows.", t.Rank(23)]
     row_bytes: Annotated[t.RowBytes, t.Rank(17)]
     key_bytes_p50: Annotated[t.Bytes | None, f"Median {_OF_KEYS}", t.WIDE]
     key_bytes_p90: Annotated[t.Bytes | None, f"90th percentile {_OF_KEYS}", t.WIDE]
@@ -276,9 +276,10 @@ def sizes(
 ) -> Report:
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field.
 
-    The bytes are those of UnsafeRows, not compressed, counted by replaying the files; ``memory``
-    compares them with files and heap. Key, value and row bytes have the quantiles p50 (median),
-    p90, p99 and max: nine of ten keys have at most ``key_bytes_p90`` bytes.
+    The bytes are those of UnsafeRows, not compressed, counted by replaying the files. Key, value
+    and row bytes have the quantiles p50 (median), p90, p99 and max: nine of ten keys have at most
+    ``key_bytes_p90`` bytes. A max far above p50 means few large rows: ``inspector top`` names them.
+    Partitions that cannot be read are left out (exit code 4).
     """
     run = Run.start(path, options)
     if by == FIELD:

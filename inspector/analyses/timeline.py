@@ -54,7 +54,7 @@ class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this
     clock: Annotated[t.Text | None, "`watermark` or `processing time`; null if unknown."]
     fate: Annotated[
         t.Text,
-        "`expires`, `expired` (before the judged batch, and still there), `never` or `unknown`.",
+        "`expires`, `expired` (before `--batch`, and still there), `never` or `unknown`.",
         t.Rank(6),
     ]
     expires_from_ms: Annotated[
@@ -409,9 +409,9 @@ def timeline(
     """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when.
 
     It begins with the oldest version that the files can restore; --batch is the last batch shown.
-    Changes are null if a version is known from a snapshot alone. The column ``rows`` shows when the
-    state began to grow. Growth is null with fewer than 6 batches, or below 30 seconds. If the clock
-    of timers is unknown, ``expiring`` lists them by both; --timeout-kind sets it.
+    Puts, removals and other changes are null if a version is known from a snapshot alone. Growth is
+    null if there are fewer than 6 batches, or if they span less than 30 seconds. If the clock of
+    timers is unknown, ``expiring`` lists them by both clocks; --timeout-kind sets it.
     """
     run = Run.start(path, options)
     return timeline_report(run.judge(run.facts(FACTS)), capacity, last)

@@ -94,8 +94,8 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
     max_row_bytes: Annotated[t.Bytes, "Row bytes of the largest partition.", t.Rank(14)]
     max_to_median: Annotated[
         t.Ratio | None,
-        "Row bytes of the largest partition, divided by the median: 1 is even. SS302 reports "
-        "uneven rows.",
+        "Row bytes of the largest partition, divided by the median: 1 is even. SS302 compares "
+        "rows instead.",
         t.Rank(12),
     ]
     largest_partition: Annotated[t.Id, "The partition with the most row bytes.", t.Rank(13)]
@@ -137,9 +137,8 @@ def top(
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.
 
     Each ranking has 5 keys of each store, unless --limit is set; a ranking whose keys are all equal
-    is shown only by --by. The oldest were not put for longest, first those that no readable version
-    put. The table ``entries`` is for lists, maps and sessions. ``inspector rows`` shows the value
-    of a key, ``inspector history`` its puts.
+    is shown only by --by. ``oldest`` ranks keys by their last put; keys that no readable version
+    put come first. ``inspector rows`` shows a key's value, ``inspector history`` its puts.
     """
     run = Run.start(path, options)
     return top_report(run.judge(run.facts(replace(KEYS_BY_RANK, top=limit))), limit, by)

@@ -34,7 +34,7 @@ Checkpoint = Annotated[t.Text, "Its root."]
 
 
 class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
-    """A store: how it grew between the first and the last audit of the period, most first."""
+    """A store: how it grew between the first and the last audit of the period, most bytes first."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(1)]
     operator_id: Annotated[t.OperatorId, t.Rank(7)]
@@ -85,7 +85,12 @@ def trend(
     options: Options | None = None,
     *,
     days: Annotated[
-        int, Option("Compute the growth over this many days before the newest audit.", minimum=1)
+        int,
+        Option(
+            "Compute the growth over this many days before the newest audit. The other "
+            "tables use the whole history.",
+            minimum=1,
+        ),
     ] = DAYS,
     history_format: Annotated[
         str, Option("Format of the history, as it was written.", metavar="FORMAT")
@@ -95,9 +100,9 @@ def trend(
     """Trends of many audits: what grew most, how old findings are, which queries do not commit.
 
     PATH is the folder, or table of a catalog, to which each ``audit --history PATH`` appends.
-    Growth needs two audits of a store. Audits without a checkpoint, or that could not judge it,
-    make no gap in its rows. Audits of a part of one, or of a batch chosen with --batch, are left
-    out. All checkpoints of the history are shown. It exits with 0; -O trend.html writes a page.
+    Growth needs two audits of a store. An audit that lacks a checkpoint, or could not judge it,
+    makes no gap in its rows. Audits of a part of a checkpoint, or of a batch chosen with --batch,
+    are left out. No option chooses checkpoints. It exits with 0; -O trend.html writes a page.
 
     Raises:
         CheckpointError: there is no history at the path.

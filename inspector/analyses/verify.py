@@ -115,7 +115,7 @@ def verify(
         str | None,
         o.Option(
             "Decode and check one part of the state files, chosen by the hash of their names: "
-            "1/24, or next/24 for the part that --history shows was checked longest ago. No "
+            "1/24, or next/24 for the part whose last check in --history is the oldest. No "
             "version is replayed.",
             metavar="PART/PARTS",
         ),
@@ -127,10 +127,10 @@ def verify(
     Each file is decoded to its end and compared with its checksums; logs with each other, snapshots
     with deltas, rows with their schema and partition. It says whether the query restarts. After a
     bad delta no version up to the next snapshot can be restored. Findings have the columns of
-    ``audit``, which judges leftovers and growth, too. The exit code is 1 from a warning on, and 4
-    if a file cannot be read. The summary has the numbers of files, and of those that passed. With
-    --batch later versions are not read. The query may run: missing or damaged files are read again
-    before they are reported.
+    ``audit``; only ``audit`` judges leftovers and growth. The exit code is 4 if a file is missing
+    or damaged, else 1 from a warning on (such as a checksum mismatch). The summary has the numbers
+    of files, and of those that passed. With --batch later versions are not read. The query may run:
+    missing or damaged files are read again before they are reported.
 
     Raises:
         CheckpointError: the subset is none.

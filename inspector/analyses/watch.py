@@ -327,7 +327,12 @@ def watch(  # noqa: PLR0913 - each is an option of the command
         float, o.Option("Seconds between checks of the checkpoint.", metavar="SECONDS")
     ] = 10.0,
     until: Annotated[
-        int | None, o.Option("Stop after this batch.", minimum=0, metavar="BATCH")
+        int | None,
+        o.Option(
+            "Stop after the batch with this id; no option counts batches.",
+            minimum=0,
+            metavar="BATCH",
+        ),
     ] = None,
     duration: Annotated[
         str | None,

@@ -302,15 +302,15 @@ ValueHex = Annotated[Text, "The UnsafeRow bytes of the value in hex."]
 LastPutVersion = Annotated[
     Id, "The version of the last put; null: before the oldest restorable one."
 ]
-LastPutBatch = Annotated[
-    Id, "The batch of the last put; null: before the oldest restorable version."
-]
+LastPutBatch = Annotated[Id, "The batch that made that version."]
 LeftoverClassName = Annotated[
     Text, "How it outlived its expiry: see `inspector explain leftover-classes`."
 ]
 Certainty = Annotated[Text, "`proven` from the bytes, `inferred` by a rule, or `undecided`."]
 ExpiredBatch = Annotated[
-    Id, "The batch that found it expired; null: before the oldest restorable one."
+    Id,
+    "The batch that found it expired, or in which its timer last fired; null: before the "
+    "oldest restorable one.",
 ]
 Reason = Annotated[Text, "Why it is not proven; null if it is."]
 Expires = Annotated[

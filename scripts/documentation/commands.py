@@ -99,9 +99,13 @@ def _page(analysis: Analysis, printed: Callable[[list[str]], str]) -> str:
 
 @cache
 def _owners_of_tables() -> Mapping[type[Row], str]:
-    """Return the analysis that describes a table: of those that have it, the one with fewest."""
+    """Return the analysis that describes a table: of those that have it, the one with fewest.
+
+    Audit describes only its own tables: a user looks for leftovers on the page of leftovers.
+    """
     result: dict[type[Row], str] = {}
-    for name in sorted(analyses.names(), key=lambda name: len(analyses.load(name).tables)):
+    names = sorted(analyses.names(), key=lambda name: len(analyses.load(name).tables))
+    for name in sorted(names, key=lambda name: name == "audit"):
         for table in analyses.load(name).tables:
             result.setdefault(table, name)
     return result

@@ -36,14 +36,16 @@ the time of day, has no example."""
 
 LINES = {
     "audit": 5,
-    "files": 7,
-    "leftovers": 7,
-    "memory": 7,
-    "offsets": 5,
+    "diff": 4,
+    "history": 4,
+    "memory": 5,
+    "offsets": 4,
+    "preflight": 5,
     "rows": 8,
     "sharing": 8,
-    "simulate": 7,
+    "simulate": 3,
     "timeline": 5,
+    "top": 5,
     "watch": 4,
 }
 """Analysis -> lines of output that its example shows, if not ``DEFAULT_LINES``."""

@@ -78,7 +78,7 @@ QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
 
-_ALL_TABLES = "No table needs an option."
+_ALL_TABLES = "Tables need no option."
 """Sentence on a page with several tables."""
 
 _SOME_TABLES = "Tables without a condition need no option."
@@ -222,7 +222,7 @@ def shared_options_like(examples: Iterable[str]) -> str:
 def _return_text(analysis: Analysis) -> str:
     """Return what the call of an analysis returns, as the end of a sentence; "" for a report."""
     if analysis.files:
-        return "tables whose `batches` are of Arrow"
+        return "tables with Arrow `batches`"
     if analysis.relation:
         return "a relation of DuckDB"
     return "a report for each batch" if analysis.follows else ""
@@ -348,7 +348,7 @@ def _table(
         names = [_column_name(item) for item in elsewhere if not QUANTILE.search(item.name)]
         quantiles = [item for item in elsewhere if QUANTILE.search(item.name)]
         names += [f"quantiles such as {_column_name(item)}" for item in quantiles[:1]]
-        yield from (f"[Shared columns](../columns.md): {', '.join(names)}.", "")
+        yield from (f"[Shared](../columns.md): {', '.join(names)}.", "")
 
 
 def meaning(column: Column) -> Meaning:
@@ -388,6 +388,6 @@ def _data_table(data: DataTable) -> Iterator[str]:
     more = "".join(f", {name}=..." for name in own)
     call = f"inspector.spark.{data.name}(spark, path, options{more})"
     _, *paragraphs = _paragraphs(data.doc)  # its first sentence repeats that of the page
-    yield from (f"As a DataFrame: [`{call}`](../../how-to/notebook.md).", "")
+    yield from (f"DataFrame: [`{call}`](../../how-to/notebook.md).", "")
     for paragraph in paragraphs:
         yield from (paragraph, "")

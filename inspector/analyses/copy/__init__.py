@@ -163,7 +163,9 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
         "has them.",
         t.Rank(22),
     ]
-    file_bytes: Annotated[t.Bytes | None, "Their bytes on storage.", t.Rank(21)]
+    file_bytes: Annotated[
+        t.Bytes | None, "Their bytes on storage; in a plan both are foreseen.", t.Rank(21)
+    ]
 
 
 class EvictionRow(t.StoreRow, table="evictions"):
@@ -178,7 +180,7 @@ class EvictionRow(t.StoreRow, table="evictions"):
         "or, in a plan, `refused`.",
         t.Rank(4),
     ]
-    rows: Annotated[t.Count, "How many rows.", t.Rank(5)]
+    rows: Annotated[t.Count, "Their number.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(23)]
     disk_bytes: Annotated[
         t.EstimatedBytes | None,
@@ -190,7 +192,10 @@ class EvictionRow(t.StoreRow, table="evictions"):
 
 
 class EvictedKeyRow(t.StoreRow, table="keys"):
-    """With an eviction, also a planned one: up to five keys for each store and class."""
+    """With an eviction: up to five keys for each store and class.
+
+    `leftovers --limit 0` lists all leftovers, `rows` all rows that --key and --where choose.
+    """
 
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
     partition_id: Annotated[t.PartitionId, t.Rank(21)]
@@ -254,17 +259,16 @@ def copy(  # noqa: PLR0913 - the options of one command
     PATH is only read; stop the query first. DEST must be missing or empty. The copy holds what a
     restart needs of the newest committed batch, or of ``--batch``. Its bytes and its restart are
     checked before it gets its name. Then set the query's checkpointLocation to DEST; the report
-    names all next steps. After a batch that failed before its commit, give ``--stopped``. To go
-    back before a committed batch, give ``--batch N --sink-has-no-batch-ids``: batch N + 1 runs
-    again.
+    names all next steps. To go back before a committed batch, give ``--batch N
+    --sink-has-no-batch-ids``: batch N + 1 runs again.
 
-    An eviction of any rows of windows, sessions, joins or limits is refused: results would be
-    wrong. Of transformWithState all variables of a key that ``--key`` names are left out.
+    Rows of windows, sessions, joins and limit() cannot be evicted, not even leftovers: results
+    would be wrong. With transformWithState, ``--key`` leaves out all variables of the key.
     ``inspector explain leftover-classes`` has the classes of ``--evict``.
 
-    Exit codes: 0 written and checked, or a plan; 1 nothing to evict and nothing written, or a plan
-    of a refused eviction; 2 refused, such as if the query may run; 4 the checkpoint, or the copy,
-    is incomplete or damaged.
+    Exit codes: 0 written and checked, or a plan; 1 nothing to evict, so nothing is written, or a
+    plan of a refused eviction; 2 refused, such as if the query may run; 4 the checkpoint, or the
+    copy, is incomplete or damaged.
 
     Raises:
         CheckpointError: it cannot be done, or not so; says why, and what to do.

@@ -52,7 +52,9 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
     expired_batch: Annotated[t.ExpiredBatch | None, t.Rank(3)]
     expired_version: Annotated[t.Id | None, "The state version of that batch.", t.WIDE]
     first_expired_batch: Annotated[
-        t.Id | None, "The first batch that found it expired, where it did so repeatedly.", t.WIDE
+        t.Id | None,
+        "The first batch of those in a row in which its timer fired; else `expired_batch`.",
+        t.WIDE,
     ]
     clock_ms: Annotated[t.ClockMs | None, t.Rank(4)]
     threshold_ms: Annotated[t.ThresholdMs | None, t.Rank(5)]
@@ -78,7 +80,7 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
 
 
 class LeftoverClassRow(t.StoreRow, table="classes"):
-    """Leftovers of one class in one store."""
+    """Leftovers of one class in one store, with their number."""
 
     operator_name: t.OperatorName | None
     store_name: Annotated[t.StoreName, t.WIDE]
@@ -363,11 +365,11 @@ class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"
 
     last_put: Annotated[
         t.Text,
-        "How many batches ago the rows were last put, counted from `--batch`.",
+        "How many batches ago that was, counted from `--batch`.",
         t.Rank(1),
     ]
     from_ms: Annotated[t.TimeMs | None, "Processing time of the first batch counted here."]
-    to_ms: Annotated[t.TimeMs | None, "Processing time of the last batch counted here."]
+    to_ms: Annotated[t.TimeMs | None, "Processing time of the last one."]
     rows: Annotated[t.Rows, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes, t.Rank(12)]
     share: Annotated[t.Share | None, "Their part of the store's row bytes.", t.Rank(11)]
@@ -378,9 +380,7 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
 
     store_name: Annotated[t.StoreName, t.WIDE]
     class_: Annotated[t.LeftoverClassName, t.Rank(3)]
-    expired: Annotated[
-        t.Text, "How many batches ago the keys expired, counted from `--batch`.", t.Rank(1)
-    ]
+    expired: Annotated[t.Text, "How many batches ago that was, counted from `--batch`.", t.Rank(1)]
     keys: Annotated[t.Keys, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes, t.Rank(4)]
 

@@ -130,9 +130,10 @@ def offsets(  # noqa: PLR0913 - the options of the command
 ) -> Report:
     """Where each source was after each batch: start, end, records or files read; newest first.
 
-    It goes back as far as the offset log, of which Spark keeps 100 batches by default. ``--batch N
-    --by partition`` lists what a batch read. ``--as`` prints the starting offsets for a new query,
-    by default after the last committed batch. If ``--find`` finds nothing, the exit code is 0.
+    It goes back as far as the offset log, of which Spark keeps 100 batches by default; --limit
+    counts rows. ``--batch N --by partition`` lists what a batch read. ``--as`` prints the starting
+    offsets for a new query, by default after the last committed batch. If ``--find`` finds nothing,
+    the exit code is 0.
 
     Raises:
         CheckpointError: there is no such batch or source, the time cannot be read, or the options

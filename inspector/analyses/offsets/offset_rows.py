@@ -32,7 +32,7 @@ Start = Annotated[
     "record.",
 ]
 # type of the columns with the position of a source, or of its partition, after a batch
-End = Annotated[t.Text, "The position after the batch; null as long as the source has none."]
+End = Annotated[t.Text, "The position after the batch; null if the source has none yet."]
 # type of the columns with the time at which a batch was planned
 Planned = Annotated[t.TimeMs, "When the batch was planned, from the offset log."]
 # type of the columns that say if a batch is committed

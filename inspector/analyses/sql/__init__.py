@@ -42,22 +42,24 @@ def sql(
 
     It is the SQL of DuckDB, and needs the extra sql (pip install '.[sql]'). Without a query it
     reads statements that end with a semicolon from stdin (``< queries.sql``). Formats (-o) are
-    table, json, ndjson, csv, markdown and html; -O writes a file. A query reads only the stores and
-    partitions that it names, and cannot change the checkpoint, or read or write other files. If
-    DuckDB refuses it, the exit code is 2. ``show tables`` lists the views, ``describe op0_default``
-    the columns:
+    table, json, ndjson, csv, markdown and html; -O writes a file. For Parquet use ``export``, or in
+    Python ``to_arrow_table()``. A query reads only the stores and partitions that it names, and
+    cannot change the checkpoint, or read or write other files. If DuckDB refuses it, the exit code
+    is 2. ``show tables`` lists the views, ``describe op0_default`` the columns:
 
-    - op0_default: live rows of operator 0's store default. Columns: the fields of key (above:
-    ``value``) and value, partition_id, batch_id, key_bytes, value_bytes,
-    row_bytes, expires_at, last_put_batch.
+    - op0_default: live rows of operator 0's store default. Columns: the fields of key (above one
+    named ``value``) and value (a name that is taken gets the prefix key_ or value_), partition_id,
+    batch_id, key_bytes, value_bytes, row_bytes, expires_at, last_put_batch.
 
     - op0_NAME: those of another store, such as a state variable; op1_left, op1_right: those of a
     join's sides.
 
     - op0_default_changes, and so on: puts and removals of all readable batches up to --batch, with
-    event (insert, update, removal, ...) and old values.
+    event (insert, update, removal, ...) and old values. Join it to op0_default by the fields of the
+    key: ``join op0_default_changes using (value)``.
 
-    - findings: those of an audit; leftovers: expired keys that were not removed.
+    - findings: those of an audit; leftovers: expired keys that were not removed, as in ``select
+    partition_id, count(*) from leftovers group by 1``.
 
     - files: state files; problems: what cannot be read or is missing.
 
