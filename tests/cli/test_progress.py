@@ -50,7 +50,7 @@ def test_progress_is_shown_and_erased(width: int) -> None:
         while next(done) < 4 or "2.0 MiB of" not in text.getvalue():
             time.sleep(0.01)
     # Bytes that are read twice do not exceed the total, and the cursor is shown again.
-    assert "3.0 MiB" not in text.getvalue()
+    assert "3.0 MiB of" not in text.getvalue()
     assert text.getvalue().count("\x1b[?25h") == 1
 
 
