@@ -242,6 +242,8 @@ def column_list() -> str:
     """Return the list of the shared columns; all quantiles share one line."""
     columns = shared_columns()
     lines = [column_line(column) for column in columns if not QUANTILE.search(column.name)]
-    quantiles = [f"`{column.name}`" for column in columns if QUANTILE.search(column.name)]
-    lines.append(f"- {', '.join(quantiles)} (bytes): {_QUANTILES_TEXT}")
+    quantiles = [column.name.rpartition("_") for column in columns if QUANTILE.search(column.name)]
+    stems = [f"`{stem}_*`" for stem in dict.fromkeys(stem for stem, _, _ in quantiles)]
+    ends = [f"`{end}`" for end in dict.fromkeys(end for _, _, end in quantiles)]
+    lines.append(f"- {', '.join(stems)} (`*` is {', '.join(ends)}): {_QUANTILES_TEXT}")
     return "\n".join(lines)
