@@ -163,7 +163,7 @@ class SourceNotWholeError(InspectorError, slug="not-whole"):
 
 
 class EngineError(InspectorError, slug="engine"):
-    """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow.
+    """Something the run needs is absent: PySpark, Java, the compiled kernel, a worker's pyarrow.
 
     Install it as the message says.
     """

@@ -168,7 +168,7 @@ def shared_options() -> str:
             text = _users_text(users[flag])
             first = first_flags.setdefault(text, flag)
             if text not in lines_by_users and len(text.split()) > _MANY_WORDS:
-                text = text if first == flag else f"As for `{first}`:"
+                text = text if first == flag else f"All that have `{first}`:"
             lines_by_users.setdefault(text, []).append(line)
         for text, entries in lines_by_users.items():
             lines += [text, *([""] if text else []), *entries, *([""] if entries else [])]
