@@ -128,7 +128,7 @@ class LimitError(DecodeError, slug="over-limit"):
 class NoSchemaError(DecodeError, slug="no-schema"):
     """The state schema could not be read, and without it the state file cannot be decoded.
 
-    Give it with `--key-schema` and `--value-schema`.
+    Give it as DDL, such as `--key-schema 'user string' --value-schema 'count bigint'`.
     """
 
 
@@ -163,7 +163,7 @@ class SourceNotWholeError(InspectorError, slug="not-whole"):
 
 
 class EngineError(InspectorError, slug="engine"):
-    """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow.
+    """Something the run needs is absent: PySpark, Java, the compiled kernel, a worker's pyarrow.
 
     Install it as the message says.
     """

@@ -226,7 +226,7 @@ def test_api_call_on_command_page_is_valid(name: str) -> None:
 def test_toml_blocks_name_options_of_audit() -> None:
     project, file = (parse_toml(block) for _, block in blocks("toml"))
     options = project["tool"]["inspector"]
-    of_audit = options.pop("audit")
+    of_audit = options.pop("audit") | file.pop("audit")
     names = {f"--{name}" for name in (*options, *of_audit, *file)}
     assert names <= options_of("audit")
 

@@ -287,7 +287,7 @@ RowBytesMax = Annotated[Bytes, "Most row bytes of a row."]
 Puts = Annotated[Count, "Records that put a row."]
 Inserts = Annotated[Count, "Puts of a key that was absent."]
 Updates = Annotated[Count, "Puts of a key that was there."]
-SameValuePuts = Annotated[Count, "Puts of the value that was there."]
+SameValuePuts = Annotated[Count, "Updates with the value that was there."]
 Removals = Annotated[Count, "Records that removed a key that was there."]
 EVENTS = (
     "`insert` (the key was absent), `update`, `same_value` (put again with its value), `put` "
@@ -296,7 +296,7 @@ EVENTS = (
 EventName = Annotated[Text, f"What the record did: {EVENTS}."]
 Change = Annotated[Text, "How it differs: `added`, `removed` or `changed`."]
 KeyJson = Annotated[Json, "The decoded key; its hash, or null, where keys are redacted."]
-ValueJson = Annotated[Json, "The decoded value."]
+ValueJson = Annotated[Json, "The decoded value; redacted as the key is."]
 KeyHex = Annotated[Text, "The UnsafeRow bytes of the key in hex."]
 ValueHex = Annotated[Text, "The UnsafeRow bytes of the value in hex."]
 LastPutVersion = Annotated[

@@ -172,7 +172,7 @@ def shared_options() -> str:
             text = _users_text(users[flag])
             first = first_flags.setdefault(text, flag)
             if text not in lines_by_users and len(text.split()) > _MANY_WORDS:
-                text = text if first == flag else f"As for `{first}`:"
+                text = text if first == flag else f"All that have `{first}`:"
             lines_by_users.setdefault(text, []).append(line)
         for text, entries in lines_by_users.items():
             lines += [text, *([""] if text else []), *entries, *([""] if entries else [])]
@@ -246,6 +246,8 @@ def column_list() -> str:
     """Return the list of the shared columns; all quantiles share one line."""
     columns = shared_columns()
     lines = [column_line(column) for column in columns if not QUANTILE.search(column.name)]
-    quantiles = [f"`{column.name}`" for column in columns if QUANTILE.search(column.name)]
-    lines.append(f"- {', '.join(quantiles)} (bytes): {_QUANTILES_TEXT}")
+    quantiles = [column.name.rpartition("_") for column in columns if QUANTILE.search(column.name)]
+    stems = [f"`{stem}_*`" for stem in dict.fromkeys(stem for stem, _, _ in quantiles)]
+    ends = [f"`{end}`" for end in dict.fromkeys(end for _, _, end in quantiles)]
+    lines.append(f"- {', '.join(stems)} (`*` is {', '.join(ends)}): {_QUANTILES_TEXT}")
     return "\n".join(lines)

@@ -29,7 +29,6 @@ from inspector.findings.rule import Rule, all_kinds, rules
 from inspector.findings.thresholds import Threshold
 from inspector.findings.verdict import RANKS
 from inspector.operators.inferences import INFERENCES, Inference
-from inspector.quantities import share_text
 from inspector.render.as_prometheus import NAMES
 
 if sys.version_info >= (3, 11):
@@ -111,11 +110,9 @@ def _shared_thresholds() -> dict[str, Threshold[Any]]:
 def _default_text(threshold: Threshold[Any]) -> str:
     """Return the default of a threshold with its unit, unless its meaning begins with the unit."""
     if threshold.default is None:
-        return "not judged"
-    if threshold.meaning.lower().startswith(f"{threshold.unit} "):
+        return "unset: not judged"
+    if threshold.unit == "share" or threshold.meaning.lower().startswith(f"{threshold.unit} "):
         return f"{threshold.default:,g}"
-    if threshold.unit == "share":
-        return share_text(threshold.default)
     unit = threshold.unit.removesuffix("s") if threshold.default == 1 else threshold.unit
     return f"{threshold.default:,g} {unit}"
 
@@ -240,8 +237,7 @@ def layers() -> str:
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
     return "\n".join(
-        f"- `{metric.name}` ({metric.quantity.value}; `{NAMES[metric.name][0]}`): "
-        f"{metric.doc}{'' if metric.exact else ' An estimate.'}"
+        f"- `{metric.name}` ({metric.quantity.value}; `{NAMES[metric.name][0]}`): {metric.doc}"
         for metric in METRICS
     )
 

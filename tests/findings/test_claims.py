@@ -156,7 +156,6 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS203": {
         "it fires in every later batch": TIMED_OUT,
         "so that it fires again in every batch": TIMED_OUT,
-        "A key without a timer is never called again": TIMED_OUT,
     },
     "SS205": {
         "Spark takes no months and years": (

@@ -254,7 +254,7 @@ RULES = _group("timeout_kind", "event_time_fields", "operator_rules", "join_rete
 _ENGINE = {
     "name": Option(
         "Where to read: in this process, or on Spark's executors. auto: on Spark if one is "
-        "configured, or for 16 GiB and more.",
+        "configured, or for 16 GiB of state files and more.",
         choices=NAMES,
         flag="--engine",
     ),

@@ -40,9 +40,7 @@ class SameValues(Rule[StoreView]):
     command = "sharing"
     concerns = Concerns.RECORDS
 
-    same_value_share = Threshold(
-        0.5, "share", "Share of all updates that write the value that is there already."
-    )
+    same_value_share = Threshold(0.5, "share", "Share of all updates that write the same value.")
 
     def find(self, store: StoreView) -> Iterator[Evidence]:
         """Yield at most one evidence: the updates of a store that wrote the value that was there.

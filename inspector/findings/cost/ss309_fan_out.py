@@ -8,7 +8,7 @@ How it is proven:
     The length of a window is read from its key, and the slide from the ends of live windows.
 
 Source:
-    TimeWindowResolution (2.3 to 4.3): an event is expanded to windowDuration / slideDuration rows.
+    TimeWindowResolution (2.3 to 4.3).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ What it means:
     from that delta on can be loaded until the next snapshot.
 
 How it is proven:
-    Every version from the oldest restorable one to the judged one needs a delta. It is a warning if
-    a restart does without it.
+    Every version from the oldest restorable one to the judged one needs a delta. If a restart needs
+    it, the query does not start (`Cannot restart` in the report). Otherwise it is a warning.
 
 Source:
     HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` that does

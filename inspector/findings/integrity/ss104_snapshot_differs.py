@@ -9,8 +9,7 @@ How it is proven:
     the delta of the same version.
 
 Source:
-    HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3), RocksDB.load (3.2 to 4.3): where both exist
-    Spark takes the snapshot.
+    HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3), RocksDB.load (3.2 to 4.3).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ What it means:
     partitions, and the folders are others, or the state of an operator is missing.
 
 How it is proven:
-    The folders are compared with the recorded number. The numbers of the operators must follow one
-    another from 0.
+    The folders are compared with the recorded number. Operators must be
+    numbered from 0 on, without a gap.
 
 Source:
     OffsetSeqMetadata, OperatorStateMetadata (numPartitions), HDFSBackedStateStoreProvider.loadMap

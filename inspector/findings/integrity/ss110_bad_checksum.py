@@ -5,7 +5,7 @@ What it means:
     not match the file's bytes. The file may be whole, and the checksum file older.
 
 How it is proven:
-    The checksum of the bytes is compared with the one beside the file.
+    The checksum of the bytes is compared with the stored one.
 
 Source:
     ChecksumFileSystem (Hadoop, local disks), ChecksumCheckpointFileManager (Spark 4.1).

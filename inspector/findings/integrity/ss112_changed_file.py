@@ -6,10 +6,10 @@ What it means:
     clock, its store no rule.
 
 How it is proven:
-    The checksum of the bytes is compared with the one that was written with them.
+    The checksum of the bytes is compared with the stored one.
 
 Source:
-    ChecksumFileSystem of Hadoop (2.3 to 4.3), by which Spark writes its logs on local disks.
+    ChecksumFileSystem of Hadoop (2.3 to 4.3), on local disks.
 """
 
 from __future__ import annotations

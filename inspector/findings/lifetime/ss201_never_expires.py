@@ -2,9 +2,9 @@
 
 What it means:
     By its schema no rule of the operator can remove a row: a grouping column, a column of
-    `dropDuplicates` or a join side carries no watermark, or there is no timeout. Or calls for data
-    set no timer, or event times are null. Put the watermark's column into the key, bound a join, or
-    set a timeout. It is information if the store does not grow, or a function removes keys.
+    `dropDuplicates` or a join side carries no watermark, or there is no timeout. Or calls with
+    data set no timer, or event times are null. Put the watermark's column into the key, bound a
+    join, or set a timeout. It is information if the store does not grow, or keys are removed.
 
 How it is proven:
     The schema, and every version that can be replayed. A `withWatermark` that a restart added shows

@@ -7,8 +7,8 @@ What it means:
     `--join-retention` it is proven.
 
 How it is proven:
-    The field of each row is compared with the clock of the batch that made the judged version, as
-    the operator compares them.
+    The field of each row is compared with the clock of the batch that made the judged
+    version.
 
 Source:
     StateStoreSaveExec, SessionWindowStateStoreSaveExec, WatermarkSupport (2.3 to 4.3).

@@ -3,8 +3,7 @@
 What it means:
     The timeout of a key fired, the function was called for it, and the key is still there: with no
     timer (`kept_without_timeout`), with the timer that fired (`ignored_timeout`, Python only; it
-    fires in every later batch), or with a new one (`rearmed`). A key without a timer is never
-    called again unless new data arrives for it.
+    fires in every later batch), or with a new one (`rearmed`).
 
 How it is proven:
     The timer was due by the clock of a batch that ran, and the record of that batch is where Spark

@@ -8,7 +8,7 @@ How it is proven:
     Rows and removals of every version are counted.
 
 Source:
-    StateOperatorProgress.numRowsRemoved is the same number (3.2 to 4.3).
+    StateOperatorProgress.numRowsRemoved (3.2 to 4.3).
 """
 
 from __future__ import annotations

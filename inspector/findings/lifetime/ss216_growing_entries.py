@@ -42,7 +42,7 @@ class GrowingEntries(Rule[StoreView]):
     explains_store = True
 
     entries_per_key = Threshold(64, "entries", "Entries of one key, rounded up to a power of two.")
-    entries_warned = Threshold(1024, "entries", "Entries of one key from which on it is a warning.")
+    entries_warned = Threshold(1024, "entries", "Entries of one key for a warning.")
     window_versions = WINDOW_VERSIONS
 
     def find(self, store: StoreView) -> Iterator[Evidence]:

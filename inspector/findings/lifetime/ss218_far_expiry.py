@@ -56,7 +56,7 @@ class FarExpiry(Rule[StoreView]):
     explains = ("SS204", "SS210")
 
     far_days = Threshold(180.0, "days", "Days by which rows expire after the clock they go by.")
-    far_warned = Threshold(730.0, "days", "Days from which on it is a warning.")
+    far_warned = Threshold(730.0, "days", "Days for a warning.")
     far_share = FAR_SHARE
     far_spans = Threshold(5.0, "times", "Time until rows expire over the time of the history.")
     far_hours = FAR_HOURS

@@ -9,7 +9,7 @@ How it is proven:
     Every entry of `offsets` up to the judged batch has the watermark 0, and some have new offsets.
 
 Source:
-    WatermarkTracker.updateWatermark (2.4 to 4.3): 0 is recorded while there is none.
+    WatermarkTracker.updateWatermark (2.4 to 4.3).
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class WatermarkAhead(Rule[CheckpointView]):
     hides = ("SS206", "SS220")
 
     ahead_hours = Threshold(24.0, "hours", "Hours ahead of the batch clock.")
-    ahead_noted = Threshold(0.5, "hours", "Hours ahead from which on it is information.")
+    ahead_noted = Threshold(0.5, "hours", "Hours ahead for information.")
     behind_hours = BEHIND_HOURS
     data_batches = DATA_BATCHES
 

@@ -9,7 +9,7 @@ How it is proven:
     The offsets of neighbouring entries of `offsets` are compared.
 
 Source:
-    MicroBatchExecution.constructNextBatch (2.3 to 4.3) writes the offset of each source again.
+    MicroBatchExecution.constructNextBatch (2.3 to 4.3).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ How it is proven:
     The end of the partition is not in the checkpoint.
 
 Source:
-    KafkaSourceOffset (2.3 to 4.3): offsets by topic and partition.
+    KafkaSourceOffset (2.3 to 4.3).
 """
 
 from __future__ import annotations
