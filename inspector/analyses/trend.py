@@ -100,9 +100,9 @@ def trend(
     """Trends of many audits: what grew most, how old findings are, which queries do not commit.
 
     PATH is the folder, or table of a catalog, to which each ``audit --history PATH`` appends.
-    Growth needs two audits of a store. An audit that lacks a checkpoint, or could not judge it,
-    makes no gap in its rows. Audits of a part of a checkpoint, or of a batch chosen with --batch,
-    are left out. No option chooses checkpoints. It exits with 0; -O trend.html writes a page.
+    Growth needs two audits of a store. Audits that lack a checkpoint, could not judge it, or read
+    only a part of it or the batch of --batch, are skipped for it. No option chooses checkpoints.
+    It exits with 0; -O trend.html writes a page.
 
     Raises:
         CheckpointError: there is no history at the path.
