@@ -101,7 +101,7 @@ NOTE = (
 
 
 class LargestLeftoverRow(lt.LeftoverRow, table="largest"):
-    """One of the ten largest expired keys that are still there."""
+    """One of the ten largest expired keys that are still there, largest first."""
 
     operator_id: t.OperatorId
     partition_id: Annotated[t.PartitionId, t.Rank(24)]

@@ -78,9 +78,6 @@ QUANTILE = re.compile("_bytes_(p50|p90|p99|max)$")
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]")
 """A default in the words of an option's help."""
 
-_ALL_TABLES = "Tables need no option."
-"""Sentence on a page with several tables."""
-
 _SOME_TABLES = "Tables without a condition need no option."
 """Sentence on a page with several tables, some of which state a condition."""
 
@@ -157,8 +154,8 @@ def _tables(analysis: Analysis, shared: SharedText) -> Iterator[str]:
     """Yield the lines on the tables of an analysis."""
     described: set[Meaning] = set()
     conditions = [_CONDITION.search(table.row_meaning()) for table in analysis.tables]
-    if conditions.count(None) > 1:
-        yield from (_SOME_TABLES if any(conditions) else _ALL_TABLES, "")
+    if any(conditions) and conditions.count(None) > 1:
+        yield from (_SOME_TABLES, "")
     for i, table in enumerate(analysis.tables):
         owner = shared.tables.get(table, analysis.name)
         if owner != analysis.name:

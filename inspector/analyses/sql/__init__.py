@@ -59,7 +59,8 @@ def sql(
     key: ``join op0_default_changes using (value)``.
 
     - findings: those of an audit; leftovers: expired keys that were not removed, as in ``select
-    partition_id, count(*) from leftovers group by 1``.
+    partition_id, count(*) from leftovers group by 1``, and ``op0_default o join leftovers l on
+    l.key->>'value' = o.value``.
 
     - files: state files; problems: what cannot be read or is missing.
 

@@ -7,7 +7,8 @@ What it means:
     in steps.
 
 How it is proven:
-    Batches with new data and an unchanged watermark are counted in `offsets`.
+    Batches with new data and an unchanged watermark are counted in `offsets`. Until it
+    moves, no row expires.
 
 Source:
     WatermarkTracker.updateWatermark (2.4 to 4.3).
