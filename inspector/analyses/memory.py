@@ -427,7 +427,7 @@ class RungRow(t.Row, table="ladder"):
         t.Text,
         "What is counted: `delta files`, `snapshot files`, `raw bytes` (decompressed), "
         "`keys`, `values`, `rows` (keys and values), `heap of 1 version`, `heap of 2 versions` "
-        "(those retained), that `without sharing`, `peak heap in a batch`.",
+        "(those retained), the same `without sharing` of rows, `peak heap in a batch`.",
         t.Rank(1),
     ]
     bytes: Annotated[t.Bytes, "Its bytes."]

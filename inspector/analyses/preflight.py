@@ -122,8 +122,8 @@ def preflight(  # noqa: PLR0913 - what restarts the query, and what it is compar
     The worst line is the verdict, printed first. The exit code is 1 for refused and silent (wrong
     results), which are errors, 4 if files cannot be read, else 0. Unknown and option are warnings
     (``--fail-on warning``), ignored and ok information. No file records the logic of the query
-    (filters, aggregates, code). With NEW but without ``--before`` a line says so: the verdict on a
-    stateful query is ``unknown`` at best, but that line is information, no warning.
+    (filters, aggregates, code). So with NEW but without ``--before`` the verdict on a stateful
+    query is ``unknown`` at best; only the line that says so is information, no warning.
 
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.

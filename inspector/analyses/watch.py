@@ -284,7 +284,7 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
         "batch all.",
         t.Rank(10),
     ]
-    findings_gone: Annotated[t.Json, "Findings that the batch before had.", t.Rank(11)]
+    findings_gone: Annotated[t.Json, "Findings of the batch before that are gone.", t.Rank(11)]
     stores_read: Annotated[t.Count, "Stores that could be replayed up to the batch.", t.WIDE]
     stores: Annotated[t.Count, "Stores of the query; each partition of a store counts.", t.WIDE]
 

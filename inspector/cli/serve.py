@@ -26,9 +26,9 @@ request needs (for TLS use a proxy), and runs until Ctrl-C. With several PATHs, 
 pattern or --recursive the first page lists all checkpoints. The page of a checkpoint has its audit
 with all findings, and links to its operators, stores, partitions and rows. A search finds rows by
 key (user=a, or its hash); the page of a key has its history. No page writes to a checkpoint. Reload
-a page to see newer batches. Keys and values are shown as hashes, unless you give --show-values.
-Each page has a command that shows the same. From another machine, forward the port by ssh, or give
---host.
+a page to see newer batches. Keys and values are shown as hashes; --show-values adds a link that
+shows them. Each page has a command that shows the same. From another machine, forward the port by
+ssh, or give --host.
 """
 
 
