@@ -153,7 +153,10 @@ class ChainRow(t.Row, table="chains", empty="no stores"):
         t.Id | None, "The newest version that the files can restore.", t.Rank(5)
     ]
     newest_snapshot: Annotated[
-        t.Id | None, "The newest snapshot up to the version of `--batch`; null: none.", t.Rank(4)
+        t.Id | None,
+        "The newest snapshot up to the version of `--batch`; null: none. `sql` has its time "
+        "(view `files`).",
+        t.Rank(4),
     ]
     replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(3)]
     deltas: Annotated[t.Count, "Number of its delta files."]

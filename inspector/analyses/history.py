@@ -97,9 +97,10 @@ def history(
     It needs --key or --where. A key of several fields is named by ``--key user=a --key day=3``, or
     as JSON. All stores are searched, unless --operator or --store names one. It goes from the
     oldest restorable version up to --batch; of a key that is older, the first event is ``put`` or
-    ``in_snapshot``. Versions that a missing or damaged delta hides are left out (exit code 4).
-    --limit keeps the newest changes. --wide also prints the batch's watermark and processing time.
-    If no version has the key, the table is empty and the exit code 0.
+    ``in_snapshot``. No option sets the first batch. Versions that a missing or damaged delta hides
+    are left out (exit code 4). --limit keeps the newest changes. --wide also prints the batch's
+    watermark and processing time. If no version has the key, the table is empty and the exit code
+    0.
 
     Raises:
         CheckpointError: no key is given, or it fits no store.

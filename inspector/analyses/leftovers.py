@@ -210,7 +210,8 @@ def leftovers(
     explain: Annotated[
         str | None,
         o.Option(
-            "Explain a key (in any form of --key), or a class of leftovers, batch by batch.",
+            "Explain a key (in any form of --key), or a class of leftovers with its premises, by "
+            "batch.",
             metavar="KEY|CLASS",
         ),
     ] = None,

@@ -122,7 +122,8 @@ class RewriteRow(
 ):
     """Keys of one store that were put, with any value, in each of the N newest versions.
 
-    `same_value_puts` of `versions` counts puts without a change; `top --by puts` names the keys.
+    `same_value_puts` of `versions` counts puts without a change. `sql` names their keys: view
+    `op0_default_changes`, event `same_value`.
     """
 
     operator_name: t.OperatorName | None

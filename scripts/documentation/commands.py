@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cache
 
 import click
@@ -150,10 +151,9 @@ def shared_options() -> str:
         analysis = analyses.load(name)
         redefined = {item.flag for item in analysis.options} & set(declared)
         for section, result in _sections(analysis).items():
-            # The longest list of choices is that of all formats.
             for item in [item for item in result if long_flag(item) not in redefined]:
                 known = options[section].get(long_flag(item))
-                options[section][long_flag(item)] = max(known or item, item, key=_choices)
+                options[section][long_flag(item)] = _with_choices(item, of=known)
                 if section is not Section.OWN:
                     default = item.default if isinstance(item.default, str) else ""
                     users.setdefault(long_flag(item), {})[name] = default
@@ -204,8 +204,19 @@ def _default_text(defaults: Mapping[str, str]) -> str:
     return ", ".join([*stated, f"else `{frequent}`"])
 
 
-def _choices(option: click.Option) -> int:
-    return len(option.type.choices) if isinstance(option.type, click.Choice) else 0
+def _with_choices(option: click.Option, of: click.Option | None) -> click.Option:
+    """Return an option with the choices that it has in a command or in those before (``of``)."""
+    known, new = [_choices(item) for item in (of, option)]
+    if of is None or set(new) <= set(known):
+        return of or option
+    every = copy(of)
+    every.type = click.Choice([*known, *(choice for choice in new if choice not in known)])
+    return every
+
+
+def _choices(option: click.Option | None) -> Sequence[str]:
+    """Return the choices of an option; none if it has other values or there is no option."""
+    return option.type.choices if option and isinstance(option.type, click.Choice) else ()
 
 
 def _help_line(option: CommandOption, default: str) -> str:
