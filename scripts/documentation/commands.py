@@ -15,7 +15,8 @@ from documentation.reference import (
     CommandOption,
     Meaning,
     SharedText,
-    column_line,
+    column_entry,
+    column_table,
     meaning,
     option_line,
     reference,
@@ -36,9 +37,12 @@ FOLDER = "reference/commands"
 """Folder of the pages, below the documentation."""
 
 _MARK = "<!--scripts/refresh_docs.py-->"
-# Columns that tables of this number of analyses have, and all quantiles, are described on one page
-# for all of them. The page of a command describes its other columns itself.
-_MANY = 3
+# Columns of many analyses whose names say what they are. They, and all quantiles, are described on
+# one page for all analyses. The page of a command describes its other columns itself.
+_CLEAR_NAMES = (
+    *("operator_id", "operator_name", "store_name", "partition_id"),
+    *("key", "value", "rows", "row_bytes", "key_bytes", "value_bytes"),
+)
 # Shared options that the page of ``serve`` names.
 _USED_BY_SERVE = ("--recursive", "--cache", "--history", "--storage-option", "--workers")
 # A longer text on the commands that have an option is not repeated for another option.
@@ -230,20 +234,19 @@ def _help_line(option: CommandOption, default: str) -> str:
 def shared_columns() -> list[Column]:
     """Return the columns that have one meaning in tables of many analyses, by name.
 
-    Only the most frequent meaning of a name is shared.
+    Only the most frequent meaning of a name is shared, and only if the name says it: a page has
+    the meaning of all its other columns.
     """
     columns: dict[Meaning, Column] = {}
-    users: dict[Meaning, set[str]] = {}
     frequency: Counter[Meaning] = Counter()
     for name in analyses.names():
         for table in analyses.load(name).tables:
             for column in table.columns():
                 columns.setdefault(meaning(column), column)
-                users.setdefault(meaning(column), set()).add(name)
                 frequency[meaning(column)] += 1
     result: dict[str, Column] = {}
     for key, _ in frequency.most_common():
-        if len(users[key]) >= _MANY or QUANTILE.search(key[0]):
+        if key[0] in _CLEAR_NAMES or QUANTILE.search(key[0]):
             result.setdefault(key[0], columns[key])
     return [result[name] for name in sorted(result)]
 
@@ -254,11 +257,11 @@ _QUANTILES_TEXT = (
 
 
 def column_list() -> str:
-    """Return the list of the shared columns; all quantiles share one line."""
+    """Return the table of the shared columns; all quantiles share one line."""
     columns = shared_columns()
-    lines = [column_line(column) for column in columns if not QUANTILE.search(column.name)]
+    entries = [column_entry(column) for column in columns if not QUANTILE.search(column.name)]
     quantiles = [column.name.rpartition("_") for column in columns if QUANTILE.search(column.name)]
     stems = [f"`{stem}_*`" for stem in dict.fromkeys(stem for stem, _, _ in quantiles)]
     ends = [f"`{end}`" for end in dict.fromkeys(end for _, _, end in quantiles)]
-    lines.append(f"- {', '.join(stems)} (`*` is {', '.join(ends)}): {_QUANTILES_TEXT}")
-    return "\n".join(lines)
+    entries.append((f"{', '.join(stems)} (`*` is {', '.join(ends)})", _QUANTILES_TEXT))
+    return "\n".join(column_table(entries))

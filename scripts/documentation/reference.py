@@ -336,7 +336,7 @@ def _table(
     elsewhere = [item for item in columns if meaning(item) in shared]
     above = [item for item in columns if meaning(item) in described - shared]
     new = [item for item in columns if meaning(item) not in described | shared]
-    yield from (*map(column_line, new), *([""] if new else []))
+    yield from (*column_table(map(column_entry, new)), *([""] if new else []))
     if above:
         names = [_column_name(item) for item in above]
         text = f"{names[0]} to {names[-1]}" if len(names) > _MOST_NAMED else ", ".join(names)
@@ -345,7 +345,7 @@ def _table(
         names = [_column_name(item) for item in elsewhere if not QUANTILE.search(item.name)]
         quantiles = [item for item in elsewhere if QUANTILE.search(item.name)]
         names += [f"quantiles such as {_column_name(item)}" for item in quantiles[:1]]
-        yield from (f"[Shared](../columns.md): {', '.join(names)}.", "")
+        yield from (f"[Shared columns](../columns.md): {', '.join(names)}.", "")
 
 
 def meaning(column: Column) -> Meaning:
@@ -359,8 +359,16 @@ def _row_text(table: type[Row]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def column_line(column: Column) -> str:
-    """Return the line of a column in a list of columns.
+def column_table(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a table of columns: name and meaning of each; none without columns."""
+    for i, entry in enumerate(entries):
+        if i == 0:
+            yield from ("|column|meaning|", "|---|---|")
+        yield "|".join(("", *(cell.replace("|", r"\|") for cell in entry), ""))
+
+
+def column_entry(column: Column) -> tuple[str, str]:
+    """Return the name of a column, with its unit, and its meaning.
 
     The unit is left out for text, JSON, counts and numbers of things, if the name has it, and of a
     boolean that begins with "Whether".
@@ -371,7 +379,7 @@ def column_line(column: Column) -> str:
     is_plain = is_flag or column.unit in (Unit.TEXT, Unit.COUNT, Unit.ID, Unit.VALUE)
     unit = "" if is_named or is_plain else UNITS[column.unit]
     notes = ", ".join(filter(None, (unit, "" if column.exact else "estimate")))
-    return f"- {_column_name(column)}{f' ({notes})' if notes else ''}: {column.doc}"
+    return f"{_column_name(column)}{f' ({notes})' if notes else ''}", column.doc
 
 
 def _column_name(column: Column) -> str:

@@ -161,3 +161,18 @@ def test_explain_answers_hostile_texts(text: str, tmp_path: Path) -> None:
     outcome = run("explain", message, checkpoint_of("agg_update"))
     assert outcome.code == 0
     assert len(outcome.out) < 100_000
+
+
+def test_columns_of_tables_are_printed_as_a_list() -> None:
+    shown = run("explain", "leftovers", "--wide").out
+    assert "- `row_bytes`: Key bytes and value bytes of the row.\n" in shown
+    assert "- `clock_ms` (epoch-ms): When the key expires" in shown
+    assert not re.search(r"^\|", shown, re.M)
+
+
+def test_bar_in_the_meaning_of_a_column_is_printed_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = "# x\n\n|column|meaning|\n|---|---|\n|`a` (bytes)|`x\\|y` of it.|\n"
+    monkeypatch.setattr(docs, "read_page", lambda _name: page)
+    assert docs.lookup("reference/columns") == "# x\n\n- `a` (bytes): `x|y` of it.\n"
