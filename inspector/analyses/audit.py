@@ -170,8 +170,9 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     read, else the severity of the most severe finding (``error``, ``warning``, ``info``); ``ok``
     means no finding. Undecided keys are a finding (SS210). Every version that its files can restore
     is read; PATH is not changed. The exit code is 1 from a warning on (``--fail-on error``: from an
-    error on), and 4 if something cannot be read. Keys are shown as hashes (--redact). To compare
-    with an earlier batch, use ``--batch 5 -o json -O old.json``, then ``--baseline old.json``.
+    error on), and 4 if something cannot be read. Keys are shown as hashes, unless --redact says
+    otherwise. To compare with an earlier batch, use ``--batch 5 -o json -O old.json``, then
+    ``--baseline old.json``.
 
     Several PATHs, a pattern or --recursive FOLDER give the causes, the most urgent first. --wide
     gives a row for each checkpoint; --details gives all reports. A checkpoint that cannot be read

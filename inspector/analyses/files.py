@@ -231,10 +231,11 @@ FILES = driver_table(
 def files(path: str | Opened, options: Options | None = None) -> Report:
     """Inventory of files: chains of deltas and snapshots, deltas to replay, and all other files.
 
-    It reads names and sizes, and which table files (SST) the snapshots of RocksDB share; ``verify``
-    reads all. A missing delta is in ``problems``: the versions from it up to the next snapshot
-    cannot be restored. ``inspector sql PATH 'select * from files'`` lists each file. Many deltas to
-    replay slow a restart; ``copy --compact`` (HDFS-backed) makes them one snapshot.
+    It reads names and sizes; of RocksDB also the contents of each snapshot's zip and the properties
+    of its table files (SST), which snapshots share. ``verify`` reads all. A missing delta is in
+    ``problems``: the versions from it up to the next snapshot cannot be restored. ``inspector sql
+    PATH 'select * from files'`` lists each file. Many deltas to replay slow a restart; ``copy
+    --compact`` (HDFS-backed) makes them one snapshot.
     """
     run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:

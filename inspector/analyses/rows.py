@@ -72,9 +72,9 @@ def rows(
 
     A live row was put and not removed since, so that expired keys are among them. ``--batch N``
     shows version N + 1, which batch N made. Keys are in no order. ``--key user=a`` chooses a key by
-    its column `user`, ``--where 'value.count>10'`` rows by a field of the value, ``--store left``
-    one side of a join. ``export rows`` writes Parquet. Keys and values are not hashed, unless
-    --redact says so. They are null if their store has no schema (Spark 3.0 and older): give
+    its column `user`, ``--where 'value.count>10'`` rows by a field of key or value, ``--store
+    left`` one side of a join. ``export rows`` writes Parquet. Keys and values are not hashed,
+    unless --redact says so. They are null if their store has no schema (Spark 3.0 and older): give
     --key-schema and --value-schema. Rows of partitions with missing or damaged files are left out
     and reported (exit code 4).
 

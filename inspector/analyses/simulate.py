@@ -151,6 +151,10 @@ FACTS = Request(expiring=True)
 
 # function from a help text to the declaration of an option that takes a duration, such as 1h
 _duration = partial(o.Option, metavar="DURATION")
+# help text of ``--watermark-delay``
+_WATERMARK_DELAY = (
+    "Delay of withWatermark, such as 1h: for all operators whose rows the watermark removes."
+)
 # help text of ``--dedup-within``
 _DEDUP_WITHIN = (
     "Replace the deduplication with dropDuplicatesWithinWatermark and this watermark delay."
@@ -168,7 +172,7 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
     path: str | Opened,
     options: o.Options | None = None,
     *,
-    watermark_delay: Annotated[str | None, _duration("Delay of withWatermark, such as 1h.")] = None,
+    watermark_delay: Annotated[str | None, _duration(_WATERMARK_DELAY)] = None,
     timeout: Annotated[
         str | None, _duration("Timeout of group state after the last call for a key.")
     ] = None,

@@ -66,7 +66,7 @@ class CommitRow(t.Row, table="commits"):
 
     checkpoint: Annotated[Checkpoint, t.Rank(1)]
     level: Annotated[
-        t.Text, "Verdict of the last audit; `failed` if nothing could be read.", t.Rank(5)
+        t.Text, "Level of the last audit's verdict; `failed`: nothing could be read.", t.Rank(5)
     ]
     batch_id: Annotated[t.Id | None, "The newest batch that an audit saw.", t.Rank(3)]
     batch_time_ms: Annotated[t.TimeMs | None, "Its processing time.", t.Rank(4)]

@@ -129,8 +129,9 @@ def verify(
     bad delta no version up to the next snapshot can be restored. Findings have the columns of
     ``audit``; only ``audit`` judges leftovers and growth. The exit code is 4 if a file is missing
     or damaged, else 1 from a warning on (such as a checksum mismatch). The summary has the numbers
-    of files, and of those that passed. With --batch later versions are not read. The query may run:
-    missing or damaged files are read again before they are reported.
+    of files, and of those that passed. With --batch later versions are not read; no option checks
+    new files alone. The query may run: missing or damaged files are read again before they are
+    reported.
 
     Raises:
         CheckpointError: the subset is none.

@@ -24,7 +24,7 @@ class SourceReadRow(t.Row, table="source_reads", empty="the offset log shows no 
     ]
     records: Annotated[
         t.Count | None,
-        "Records read, where offsets count them: Kafka, `rate-micro-batch`; null elsewhere.",
+        "Records read, where offsets count them: Kafka, Event Hubs, `rate-micro-batch`; else null.",
         t.Rank(3),
     ]
     files: Annotated[

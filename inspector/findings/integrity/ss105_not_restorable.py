@@ -6,7 +6,8 @@ What it means:
 
 How it is proven:
     In some partition no snapshot, and no empty version 0, has every delta after it up to the newest
-    committed version.
+    committed version. `inspector verify PATH` prints the `inspector copy PATH NEW --batch N` of the
+    newest version that every partition has.
 
 Source:
     HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3).
