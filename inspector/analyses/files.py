@@ -229,7 +229,7 @@ FILES = driver_table(
     many=True,
 )
 def files(path: str | Opened, options: Options | None = None) -> Report:
-    """Inventory of files: chains of deltas and snapshots, deltas to replay, and all other files.
+    """Inventory of files: chains of deltas and snapshots, deltas to replay, other files of stores.
 
     It reads names and sizes; of RocksDB also the contents of each snapshot's zip and the properties
     of its table files (SST), which snapshots share. ``verify`` reads all. A missing delta is in

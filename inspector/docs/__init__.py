@@ -69,9 +69,9 @@ _FENCE = re.compile(r"^\s*```")  # begin or end of a block of code
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")  # heading of Markdown: marks and text
 # link to another page: text, folder and page
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
-_NO_TEXT = re.compile(r"^(?:<!--.*-->|\|column\|meaning\||\|---\|---\|)\n", re.MULTILINE)
-"""Comments of a page, which only programs read, and the head of a table of columns."""
-_COLUMN = re.compile(r"^\|(`.+)(?<!\\)\|(.+)\|$", re.MULTILINE)  # column in a table: name, meaning
+_NO_TEXT = re.compile(r"^(?:<!--.*-->|\|\w+\|meaning\||\|---\|---\|)\n", re.MULTILINE)
+"""Comments of a page, which only programs read, and the head of a table of meanings."""
+_COLUMN = re.compile(r"^\|(`.+)(?<!\\)\|(.+)\|$", re.MULTILINE)  # row of such a table
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
@@ -427,7 +427,7 @@ def _stem(name: str) -> str:
 def _plain(page: str) -> str:
     """Return a page for a terminal: links name their topic, and lines for programs are left out.
 
-    A table of columns is printed as a list.
+    A table of meanings is printed as a list.
     """
 
     def without(link: re.Match[str]) -> str:

@@ -16,8 +16,8 @@ from documentation.reference import (
     Meaning,
     SharedText,
     column_entry,
-    column_table,
     meaning,
+    meaning_table,
     option_line,
     reference,
     shared_options_like,
@@ -264,4 +264,4 @@ def column_list() -> str:
     stems = [f"`{stem}_*`" for stem in dict.fromkeys(stem for stem, _, _ in quantiles)]
     ends = [f"`{end}`" for end in dict.fromkeys(end for _, _, end in quantiles)]
     entries.append((f"{', '.join(stems)} (`*` is {', '.join(ends)})", _QUANTILES_TEXT))
-    return "\n".join(column_table(entries))
+    return "\n".join(meaning_table("column", entries))

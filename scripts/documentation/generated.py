@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from documentation.commands import column_list, command_list, shared_options
+from documentation.reference import meaning_table
 from documentation.restarts import (
     damage_changes_table,
     damage_table,
@@ -236,10 +237,11 @@ def layers() -> str:
 
 def metrics() -> str:
     """Every metric, with the name that Prometheus gets."""
-    return "\n".join(
-        f"- `{metric.name}` ({metric.quantity.value}; `{NAMES[metric.name][0]}`): {metric.doc}"
-        for metric in METRICS
+    entries = (
+        (f"`{item.name}` ({item.quantity.value}; `{NAMES[item.name][0]}`)", item.doc)
+        for item in METRICS
     )
+    return "\n".join(meaning_table("metric", entries))
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {

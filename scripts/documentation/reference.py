@@ -336,7 +336,7 @@ def _table(
     elsewhere = [item for item in columns if meaning(item) in shared]
     above = [item for item in columns if meaning(item) in described - shared]
     new = [item for item in columns if meaning(item) not in described | shared]
-    yield from (*column_table(map(column_entry, new)), *([""] if new else []))
+    yield from (*meaning_table("column", map(column_entry, new)), *([""] if new else []))
     if above:
         names = [_column_name(item) for item in above]
         text = f"{names[0]} to {names[-1]}" if len(names) > _MOST_NAMED else ", ".join(names)
@@ -359,11 +359,16 @@ def _row_text(table: type[Row]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def column_table(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield the lines of a table of columns: name and meaning of each; none without columns."""
+def meaning_table(noun: str, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a table with name and meaning of each entry; none without entries.
+
+    Args:
+        noun: what an entry is, as ``column``.
+        entries: name and meaning of each.
+    """
     for i, entry in enumerate(entries):
         if i == 0:
-            yield from ("|column|meaning|", "|---|---|")
+            yield from (f"|{noun}|meaning|", "|---|---|")
         yield "|".join(("", *(cell.replace("|", r"\|") for cell in entry), ""))
 
 

@@ -28,8 +28,9 @@ SourceKind = Annotated[
 # type of the columns with the position of a source, or of its partition, before a batch
 Start = Annotated[
     t.Text,
-    "The position before the batch; null if it is not recorded. A Kafka offset is that of the next "
-    "record.",
+    "The position before the batch, in the source's own terms (`orders:0@23`, `version 12`); of "
+    "many partitions their number and sum. Null if it is not recorded. A Kafka offset is that of "
+    "the next record.",
 ]
 # type of the columns with the position of a source, or of its partition, after a batch
 End = Annotated[t.Text, "The position after the batch; null if the source has none yet."]
