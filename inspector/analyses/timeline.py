@@ -49,7 +49,10 @@ _MOST_OF = 0.05
 
 
 class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this version"):
-    """Rows of one store that expire within the same time."""
+    """Rows of one store that expire within the same time.
+
+    `inspector rows` shows the time of each row in `expires_at_ms`.
+    """
 
     clock: Annotated[t.Text | None, "`watermark` or `processing time`; null if unknown."]
     fate: Annotated[

@@ -56,7 +56,7 @@ def _options() -> list[click.Parameter]:
             multiple=True,
             metavar="NAME",
             help="Further name of this server in its URLs, such as that of a proxy; repeatable. "
-            "Besides localhost, --host, and with 0.0.0.0 any IP address, other names are refused.",
+            "localhost, --host and, with 0.0.0.0, IP addresses are accepted too; no other name is.",
         ),
         click.Option(
             ["--show-values"],
