@@ -74,7 +74,8 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     removed_rows: Annotated[t.Count | None, "Rows of the version before that are gone.", t.Rank(19)]
     shared_rows: Annotated[
         t.Count | None,
-        "Rows whose key and value object are those of the version before; null for RocksDB.",
+        "Rows whose key and value object are those of the version before; null for RocksDB, as all "
+        "columns up to `two_versions_unshared_bytes`.",
         t.Rank(22),
     ]
     shared_keys: Annotated[

@@ -28,7 +28,7 @@ def service_options() -> Iterator[click.Option]:
         ["--every"],
         metavar="DURATION",
         help="Audit all checkpoints on schedule, such as every 15m, and serve /metrics for "
-        "Prometheus and /healthz.",
+        "Prometheus and /healthz (without token).",
     )
     yield click.Option(
         ["--cache"],
@@ -53,7 +53,7 @@ def service_options() -> Iterator[click.Option]:
         ["--token-file"],
         type=click.Path(dir_okay=False),
         metavar="FILE",
-        help="Take the token from this file; if there is none, make one. Prometheus sends it as "
+        help="Take the token from this file, which is made if it is missing. Prometheus sends it as "
         "Authorization: Bearer.",
     )
 

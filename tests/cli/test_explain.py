@@ -22,7 +22,9 @@ def test_explain_without_a_topic_lists_the_topics() -> None:
     assert (outcome.code, outcome.out, outcome.err) == (0, docs.contents(), "")
 
 
-@pytest.mark.parametrize("topic", ["tutorial", "reference/findings", "SS203", "TruncatedError"])
+@pytest.mark.parametrize(
+    "topic", ["tutorial", "reference/findings", "SS203", "TruncatedError", "codec-mismatch"]
+)
 def test_topic_is_printed_as_markdown(topic: str) -> None:
     outcome = run("explain", topic, "--wide")
     assert (outcome.code, outcome.out, outcome.err) == (0, docs.lookup(topic), "")
