@@ -109,11 +109,11 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     """Rows added, removed and changed between two versions.
 
     By default the newest committed version is compared with the one before it. --from-batch alone
-    compares with the newest, --to-batch alone with the one before. With two checkpoints, the old
-    version is of PATH, the new one of PATH2; the default of both is the newest committed. Only the
-    two states count: a row that was changed and changed back, or put again with its value, is not
-    listed. The exit code is 0 also if rows differ, 2 if there is no such version, and 4 if files of
-    one are missing or damaged.
+    compares with the newest, --to-batch alone with the version before it. With two checkpoints, the
+    old version is of PATH, the new one of PATH2; the default of both is the newest committed. Only
+    the two states count: a row that was changed and changed back, or put again with its value, is
+    not listed. The exit code is 0 also if rows differ, 2 if there is no such version, and 4 if
+    files of one are missing or damaged.
     """
     options = options or Options()
     ends = (from_batch, to_batch, from_version, to_version)

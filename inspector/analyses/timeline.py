@@ -348,7 +348,7 @@ class GrowthRow(t.StoreRow, table="growth"):
     ]
     rows_per_hour: Annotated[
         t.PerHour | None,
-        "Median slope of the rows between all pairs of versions.",
+        "Median slope of the rows between all pairs of versions; of growth since its last bottom.",
         t.Title("rows"),
         t.Rank(12),
     ] = None

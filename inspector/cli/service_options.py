@@ -53,8 +53,8 @@ def service_options() -> Iterator[click.Option]:
         ["--token-file"],
         type=click.Path(dir_okay=False),
         metavar="FILE",
-        help="Take the token from this file, which is made if it is missing. Prometheus sends it as "
-        "Authorization: Bearer.",
+        help="Take the token from this file, which is made if it is missing. Prometheus sends it "
+        "as Authorization: Bearer.",
     )
 
 

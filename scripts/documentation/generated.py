@@ -86,19 +86,23 @@ def rule_entry(rule: type[Rule[Any]]) -> str:
     shared = _shared_thresholds()
     own = [threshold for threshold in rule.thresholds() if threshold.name not in shared]
     siblings = [threshold for threshold in rule.thresholds() if threshold.name in shared]
-    lines += [f"- `{t.name}` ({_default_text(t)}): {t.meaning}" for t in own]
+    lines += meaning_table("threshold", map(_threshold_entry, own))
     if siblings:
-        lines.append(f"- Shared: {', '.join(f'`{t.name}`' for t in siblings)}.")
+        shared_names = ", ".join(f"`{t.name}`" for t in siblings)
+        lines += [*([""] if own else []), f"Shared: {shared_names}."]
     return "\n".join(lines)
 
 
 def thresholds() -> str:
     """Return the default and the meaning of each threshold that several rules have."""
     shared = _shared_thresholds()
-    return "\n".join(
-        f"- `{name}` ({_default_text(shared[name])}): {shared[name].meaning}"
-        for name in sorted(shared)
-    )
+    entries = (_threshold_entry(shared[name]) for name in sorted(shared))
+    return "\n".join(meaning_table("threshold", entries))
+
+
+def _threshold_entry(threshold: Threshold[Any]) -> tuple[str, str]:
+    """Return the name of a threshold, with its default, and its meaning."""
+    return f"`{threshold.name}` ({_default_text(threshold)})", threshold.meaning
 
 
 def _shared_thresholds() -> dict[str, Threshold[Any]]:

@@ -44,11 +44,13 @@ _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 _SHARED_OPTIONS = "(../commands.md#shared-options)"
 """Target of a link from the page of a command."""
 
-_WITH_DEFAULT = {
+_EXPLAINED = {
     "--batch": "`--batch` (default: last committed)",
     "--limit": "`--limit` (100 in tables; 0: all)",
+    "--partition": "`--partition` (a part)",
+    "--where": "`--where` (rows)",
 }
-"""Texts of those options that are named with their default."""
+"""Texts of those options that are named with their default, or with what they choose."""
 
 _KEYWORDS = {"simulate": 'timeout="1h"', "changes": "from_batch=3"}
 """Analysis -> keyword in the example of its call: one that it needs, or its most used."""
@@ -190,10 +192,10 @@ def _options(
         in_text = set(_FLAG.findall(analysis.text)) - {*MOST_USED, "--wide"}
         used = [flag for flag in (*MOST_USED, *sorted(in_text)) if flag in shared.flags]
         own = {item.flag: item.default for item in analysis.options if item.default}
-        texts = _WITH_DEFAULT | {flag: f"`{flag}` (default {own[flag]})" for flag in own}
+        texts = _EXPLAINED | {flag: f"`{flag}` (default {own[flag]})" for flag in own}
         examples = [texts.get(flag, f"`{flag}`") for flag in used]
         if not analysis.files:
-            examples.append("`--wide`")
+            examples.append("`--wide` (all columns)")
             examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
         text = shared_options_like(examples)
         yield from (text if lines else f"No own options; {text[0].lower()}{text[1:]}", "")

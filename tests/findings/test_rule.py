@@ -58,7 +58,7 @@ def test_rule_size_and_documentation_sections(rule: type[Rule[Any]]) -> None:
 def test_findings_page_lists_thresholds_of_rule(rule: type[Rule[Any]]) -> None:
     text = docs.lookup(rule.id) or ""
     listed = set(re.findall(r"`(\w+)`", text))
-    with_default = set(re.findall(r"- `(\w+)` \(", docs.read_page("reference/findings")))
+    with_default = set(re.findall(r"^\|`(\w+)` \(", docs.read_page("reference/findings"), re.M))
     assert (listed & with_default).issuperset(attributes(rule.thresholds(), "name"))
 
 
