@@ -48,7 +48,7 @@ _EXPLAINED = {
     "--batch": "`--batch` (default: last committed)",
     "--limit": "`--limit` (100 in tables; 0: all)",
     "--partition": "`--partition` (a part)",
-    "--where": "`--where` (rows)",
+    "--where": "`--where` (filter)",
 }
 """Texts of those options that are named with their default, or with what they choose."""
 
