@@ -250,7 +250,7 @@ def test_architecture_page_lists_every_room() -> None:
 
 @pytest.mark.parametrize("code", Exit)
 def test_exit_code_page_is_complete(code: Exit) -> None:
-    assert f"- {code.value} `{code.name}`: " in docs.read_page("reference/exit-codes")
+    assert f"|`{code.value}` {code.name}|" in docs.read_page("reference/exit-codes")
 
 
 # --- topics ----------------------------------------------------------------------------------

@@ -52,9 +52,9 @@ def changes(
     true. After a damaged delta, or one missing between others, the records of its partition up to
     the next snapshot are left out: ``complete`` is false, and its ``problems`` name the file. In a
     call the options below are the keywords ``from_batch`` and ``raw``; shared options are fields of
-    ``Options``: ``operator_id``, ``store_name``, ``partition_id``. ``inspector export changes PATH
-    -O changes.parquet`` writes a file. The DataFrame, and ``inspector sql``, also have
-    ``old_value``.
+    ``Options``: ``operator_id``, ``store_name``, ``partition_id``. The command for this table is
+    ``inspector export changes PATH -O changes.parquet``, which writes a file. The DataFrame, and
+    ``inspector sql``, also have ``old_value``.
     """
     run = Run.start(path, options)
     notes: list[str] = []

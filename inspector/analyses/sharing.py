@@ -219,9 +219,9 @@ def sharing(
     """Each version: new, changed, same-value and removed rows, and the rows that versions share.
 
     All versions that the files can restore are shown, up to --batch; no option sets the first.
-    Counts are exact; ``history`` says if they are of some partitions only. An executor keeps two
-    versions (HDFS-backed state), and shared objects once: key and value of an untouched row, the
-    key of a row put again.
+    Counts are exact; column ``history`` says if they are of some partitions only. An executor keeps
+    two versions (HDFS-backed state), and shared objects once: key and value of an untouched row,
+    the key of a row put again.
     """
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))

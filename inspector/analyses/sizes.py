@@ -276,10 +276,11 @@ def sizes(
 ) -> Report:
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field.
 
-    The bytes are those of UnsafeRows, not compressed, counted by replaying the files. Key, value
-    and row bytes have the quantiles p50 (median), p90, p99 and max: nine of ten keys have at most
-    ``key_bytes_p90`` bytes. A max far above p50 means few large rows: ``inspector top`` names them.
-    Partitions that cannot be read are left out (exit code 4).
+    The bytes are those of UnsafeRows, counted by replaying the files: not of the compressed files
+    (``files``), and not of the heap (``memory``). Key, value and row bytes have the quantiles p50
+    (median), p90, p99 and max: nine of ten keys have at most ``key_bytes_p90`` bytes. A max far
+    above p50 means few large rows: ``inspector top`` names them. Partitions that cannot be read are
+    left out (exit code 4).
     """
     run = Run.start(path, options)
     if by == FIELD:

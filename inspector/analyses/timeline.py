@@ -348,7 +348,8 @@ class GrowthRow(t.StoreRow, table="growth"):
     ]
     rows_per_hour: Annotated[
         t.PerHour | None,
-        "Median slope of the rows between all pairs of versions; of growth since its last bottom.",
+        "Median slope of the rows between pairs of versions: all, or of growing state those since "
+        "it was smallest.",
         t.Title("rows"),
         t.Rank(12),
     ] = None

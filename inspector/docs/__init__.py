@@ -69,9 +69,10 @@ _FENCE = re.compile(r"^\s*```")  # begin or end of a block of code
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")  # heading of Markdown: marks and text
 # link to another page: text, folder and page
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
-_NO_TEXT = re.compile(r"^(?:<!--.*-->|\|\w+\|meaning\||\|---\|---\|)\n", re.MULTILINE)
-"""Comments of a page, which only programs read, and the head of a table of meanings."""
-_COLUMN = re.compile(r"^\|(`.+)(?<!\\)\|(.+)\|$", re.MULTILINE)  # row of such a table
+_NO_TEXT = re.compile(r"^(?:<!--.*-->|\|\w+\|\w+\|\n\|---\|---\|)\n", re.MULTILINE)
+"""Comments of a page, which only programs read, and the head of a table with two columns."""
+_CELL = r"\|((?:[^|\\\n]|\\.)+)"
+_ROW = re.compile(f"^{_CELL}{_CELL}\\|$", re.MULTILINE)  # row of a table with two columns
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")  # text between backquotes
@@ -427,14 +428,14 @@ def _stem(name: str) -> str:
 def _plain(page: str) -> str:
     """Return a page for a terminal: links name their topic, and lines for programs are left out.
 
-    A table of meanings is printed as a list.
+    A table with two columns is printed as a list.
     """
 
     def without(link: re.Match[str]) -> str:
         return link[1] if link[1].casefold() == link[3] else f"{link[1]} (topic `{link[3]}`)"
 
-    def listed(column: re.Match[str]) -> str:
-        return f"- {column[1]}: {column[2]}".replace(r"\|", "|")
+    def listed(row: re.Match[str]) -> str:
+        return f"- {row[1]}: {row[2]}".replace(r"\|", "|")
 
-    text = _COLUMN.sub(listed, _NO_TEXT.sub("", page))
+    text = _ROW.sub(listed, _NO_TEXT.sub("", page))
     return _LINK.sub(without, text).replace("\\*", "*")

@@ -270,7 +270,9 @@ Rows = Annotated[Count, "Live rows."]
 Keys = Annotated[Count, "Number of keys."]
 KeyBytes = Annotated[Bytes, "Bytes of the key."]
 ValueBytes = Annotated[Bytes, "Bytes of the value."]
-OldValueBytes = Annotated[Bytes, "Bytes of the value before; null if there was none."]
+OldValueBytes = Annotated[
+    Bytes, "Bytes of the value before; null if there was none, or it is unknown."
+]
 RowBytes = Annotated[Bytes, "Key and value bytes of these rows together."]
 HeapBytes = Annotated[
     EstimatedBytes, "Bytes on the heap of executors for the two versions that Spark retains."

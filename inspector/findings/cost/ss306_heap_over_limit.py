@@ -6,7 +6,7 @@ What it means:
 
 How it is proven:
     The heap is an estimate by the objects of rows, keys and values; objects of two versions count
-    once (topic `heap`).
+    once (topic `heap`). Fewer rows or retained versions, or RocksDB, take less.
 
 Source:
     HDFSBackedStateStoreProvider.loadedMaps, maxBatchesToRetainInMemory (2.4 to 4.3).
