@@ -47,7 +47,7 @@ _SHARED_OPTIONS = "(../commands.md#shared-options)"
 _EXPLAINED = {
     "--batch": "`--batch` (default: last committed)",
     "--limit": "`--limit` (100 in tables; 0: all)",
-    "--partition": "`--partition` (a part)",
+    "--partition": "`--partition` (selection)",
     "--where": "`--where` (filter)",
 }
 """Texts of those options that are named with their default, or with what they choose."""
