@@ -107,7 +107,9 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
         t.Rows | None, "The most rows that there would have been.", t.Rank(7)
     ] = None
     peak_bytes_then: Annotated[
-        t.RowBytes | None, "The most bytes that there would have been; `batches` has the real ones.", t.Rank(9)
+        t.RowBytes | None,
+        "The most bytes that there would have been; `batches` has the real ones.",
+        t.Rank(9),
     ] = None
     peak_heap_bytes_then: Annotated[
         t.HeapBytes | None, "Heap at `peak_batch_id`.", t.Title("peak heap then"), t.WIDE
