@@ -151,7 +151,7 @@ def test_analysis_module_adds_reference_page() -> None:
     assert "- `--shout hey|ho` (default `hey`): What to shout.\n" in page
     assert "- `--loud N` (default 2): How.\n" in page
     assert "- `--partition N` (in Python `partition_id`): Only this partition.\n" in page
-    assert "- `shout`: What was shouted.\n" in page
+    assert "|`shout`|What was shouted.|\n" in page
     assert "api.toy(path, api.Options(partition_id=0))" in page
     assert "`inspector.spark.toys(spark, path, options)`" in page
 
