@@ -22,13 +22,13 @@ NAME = "serve"  # name of the command
 _TEXT = """Browse checkpoints in a web browser: from the fleet down to the history of one key.
 
 It needs the extra serve (pip install '.[serve]'), prints an HTTP URL with a token that every
-request needs (for TLS use a proxy), and runs until Ctrl-C. With several PATHs, a
-pattern or --recursive the first page lists all checkpoints. The page of a checkpoint has its audit
-with all findings, and links to its operators, stores, partitions and rows. A search finds rows by
-key (user=a, or its hash); the page of a key has its history. No page writes to a checkpoint. Reload
-a page to see newer batches. Keys and values are shown as hashes; --show-values adds a link that
-shows them. Each page has a command that shows the same. From another machine, forward the port by
-ssh, or give --host.
+request needs (for TLS use a proxy), and runs until Ctrl-C. With several PATHs, a pattern or
+--recursive the first page lists all checkpoints. The page of a checkpoint has its audit with all
+findings, and links to its operators, stores, partitions and rows. A search finds rows by key
+(user=a, or its hash); the page of a key has its history. No page writes to a checkpoint. Reload a
+page to see newer batches. Keys and values are shown as hashes; --show-values adds a link that shows
+them. Each page has a command that shows the same. From another machine, forward the port by ssh, or
+give --host.
 """
 
 

@@ -71,7 +71,7 @@ _HEADING = re.compile(r"^(#{1,6}) (.+)$")  # heading of Markdown: marks and text
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
 _NO_TEXT = re.compile(r"^(?:<!--.*-->|\|\w+\|\w+\|\n\|---\|---\|)\n", re.MULTILINE)
 """Comments of a page, which only programs read, and the head of a table with two columns."""
-_CELL = r"\|((?:[^|\\\n]|\\.)+)"
+_CELL = r"\|((?:[^|\\\n]|\\.)+)"  # cell of a table, with the bar before it; ``\|`` is text
 _ROW = re.compile(f"^{_CELL}{_CELL}\\|$", re.MULTILINE)  # row of a table with two columns
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""

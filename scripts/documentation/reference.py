@@ -198,7 +198,7 @@ def _options(
             examples.append("`--wide` (all columns)")
             examples.append("`-o ndjson`" if analysis.follows else "`-o json`")
         text = shared_options_like(examples)
-        yield from (text if lines else f"No own options; {text[0].lower()}{text[1:]}", "")
+        yield from (text if lines else f"No own options; {text}", "")
     elif shared.flags:
         names = ", ".join(f"`{item.flag}`" for item in analysis.shared)
         yield from (f"It also has these [shared options]{_SHARED_OPTIONS}: {names}.", "")
@@ -361,17 +361,15 @@ def _row_text(table: type[Row]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def meaning_table(noun: str, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield the lines of a table with name and meaning of each entry; none without entries.
+def meaning_table(noun: str, entries: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the lines of a table with name and meaning of each entry; none without entries.
 
     Args:
         noun: what an entry is, as ``column``.
         entries: name and meaning of each.
     """
-    for i, entry in enumerate(entries):
-        if i == 0:
-            yield from (f"|{noun}|meaning|", "|---|---|")
-        yield "|".join(("", *(cell.replace("|", r"\|") for cell in entry), ""))
+    rows = ["|".join(("", *(cell.replace("|", r"\|") for cell in entry), "")) for entry in entries]
+    return [f"|{noun}|meaning|", "|---|---|", *rows] if rows else []
 
 
 def column_entry(column: Column) -> tuple[str, str]:
