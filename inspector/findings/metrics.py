@@ -22,10 +22,8 @@ Value = float | int | None
 Values = Mapping[str, Value]  # name of a metric -> its value
 # Markdown text of the documentation's page of metrics
 _PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
-# (name, meaning) of each metric, from the table on the documentation's page of metrics
-_LINES = re.findall(r"^\|`([\w.]+)` \([^)]+\)\|(.+)\|$", _PAGE, re.MULTILINE)
-# name of a metric -> its meaning, without the sentence that marks an estimate
-_MEANINGS = {name: meaning.removesuffix(" An estimate.") for name, meaning in _LINES}
+# name of a metric -> its meaning, from the table on the documentation's page of metrics
+_MEANINGS = dict(re.findall(r"^\|`([\w.]+)` \([^)]+\)\|(.+)\|$", _PAGE, re.MULTILINE))
 
 
 class Quantity(enum.Enum):
